@@ -45,7 +45,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             "the code reads the outputs, but the row has none", doubtful=True, mend=Mend.MAPPING
         ),
         "missing_column": WarningKind(
-            "the row lacks the expected answer or, in JavaScript, a value that the code checks for or compares",
+            "the row lacks the expected answer or a value that the code compares or, in JavaScript, checks for",
             doubtful=True,
             mend=Mend.MAPPING,
         ),

@@ -19,7 +19,7 @@ import { isProgramMain } from './programs.mjs';
  * @typedef {{name: string, text: string, length: number}} Method
  * @typedef {{where: 'module'|'exports'|'declared'|'listed', name: string, kind: string, text: string, length: number, ownName: string, methods: Method[], at?: number, first?: number}} Offer
  *   `at`: its position in the lists that the code passes to its platform; `first`: the first position of the same value
- * @typedef {{where: string, name: string, method?: string, names?: string[], output?: string, needs?: string[], tested?: string[], compared?: ReturnType<typeof sideOf>[][], params?: boolean, every?: Part[]}} Selector `names`: properties to pass one by one; `output`: the one that is the output;
+ * @typedef {{where: string, name: string, method?: string, names?: string[], output?: string, needs?: string[], tested?: string[], compared?: ReturnType<typeof comparisonOf>[], params?: boolean, every?: Part[]}} Selector `names`: properties to pass one by one; `output`: the one that is the output;
  *   `needs`: properties that a row has to have; `tested`: those of them that the code can do without; `compared`: pairs of values of its arguments that it compares; `params`: whether the first argument is `appParams`; `every`: all evaluators of a file
  * @typedef {{name: string, selector: Selector, uses?: string[]}} Part one of several evaluators; `uses`: the others that it uses; set only for a part that runs only for rows with all that it needs
  * @typedef {{selector: Selector, label: string, name: string, text: string, length: number}} Candidate
@@ -94,7 +94,7 @@ export function findEntry(offers, wish) {
   if (refusal) return refusal;
   for (const [at, { selector }] of (answer.selector.every ?? [answer]).entries()) {
     const compared = comparedIn(answer.functions[at]?.text ?? '');
-    if (compared.length > 0) selector.compared = compared.map((pair) => pair.map((one) => sideOf(one, answer.contract)));
+    if (compared.length > 0) selector.compared = compared.map((pair) => comparisonOf(pair, answer.contract));
   }
   const isKnown = wish.entry !== null || offers.some((one) => one.where === 'listed') || answer.notes?.some((one) => one.code === 'entry_left_out');
   return isKnown ? answer : { ...answer, notes: [...(answer.notes ?? []), ...unread(dialect?.listed?.(wish.code) ?? [])] };
@@ -681,6 +681,12 @@ function found(candidate, dialect, source, reason, byColumn = false) {
 
 /** For contracts that pass the row's own columns: the position of the argument that is the output; -1 if there is no such argument. @type {Record<string, number>} */
 const PLACES_OF_OUTPUT = { evaluate: 1, 'evaluate-v1': 2, main: -1 };
+
+/** @param {import('./facts.mjs').Pair} pair @param {string} contract */
+function comparisonOf({ sides, others, isOptional }, contract) {
+  const found = (/** @type {import('./facts.mjs').Part[]} */ parts) => parts.map((one) => sideOf(one, contract));
+  return { sides: found(sides), others: others.map(found), isOptional };
+}
 
 /**
  * Return where the runner finds one of two compared values; `mayLack`: whether it is in the output that the evaluator scores, or in a platform's own row, which need not have an expected answer.

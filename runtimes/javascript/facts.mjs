@@ -18,6 +18,8 @@ import { parse } from './parser.mjs';
  * @typedef {{node: Node, uses: Uses[], rest: Uses}} Function_
  * @typedef {Map<string, Uses[]>} Known the values that each name may have
  * @typedef {{at: number, of: string, keys: string[], text: string}} Part a value that a function takes out of its argument number `at`; `of`: the name of the argument, or ''; `text`: as the code has it
+ * @typedef {{sides: [Part, Part], others: [Part[], Part[]], isOptional: boolean}} Pair two values that every call compares; `others`: for each side, the further values that the code compares
+ *   with it; `isOptional`: whether the code decides by something else if the two values differ
  */
 
 const MOST_CHARS = 200_000; // maximum length of the code of all functions together
@@ -30,6 +32,7 @@ const EITHER = ['==', '===', '!=', '!=='];
 const FUNCTIONS = new Set(['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression']);
 const GETTERS = ['get', 'hasOwn', 'hasOwnProperty'];
 const SAME = ['trim', 'toLowerCase', 'toUpperCase']; // methods that return the same text in another form
+const TELLING = new Set(['debug', 'error', 'info', 'log', 'warn']); // functions that do not change their arguments
 const ASKING = ['hasOwn', 'hasOwnProperty'];
 const CONVERTING = ['String', 'Number', 'stringify']; // functions that return the value of their argument in another form
 /** Matches the names of functions and methods that compare two values. */
@@ -128,7 +131,7 @@ function testedIn(node) {
 /**
  * Return the pairs of values that a function takes out of its arguments and compares in every call, except values that it tests or changes.
  *
- * @param {string} text @returns {[Part, Part][]}
+ * @param {string} text @returns {Pair[]}
  */
 export function comparedIn(text) {
   return orNothing(() => {
@@ -451,7 +454,7 @@ class Comparisons {
   #outline = new Outline();
   /** @type {Node[]} */
   #nodes;
-  /** The expressions that every call evaluates. @type {Node[]} */
+  /** The expressions that every call evaluates. @type {Certain[]} */
   #certain;
   /** The properties that the function may change; `*` stands for any. @type {Set<string>} */
   #written;
@@ -463,25 +466,54 @@ class Comparisons {
     this.#outline.read(node, new Map());
     this.#nodes = [...node.params.flatMap(expressionsIn), node.body].flatMap(nodesIn);
     this.#certain = certainIn(node.body);
-    this.#written = new Set(this.#nodes.flatMap(writtenBy));
     for (const name of [...node.params.flatMap(namesIn), ...this.#nodes.flatMap(givenBy)]) this.#given.set(name, (this.#given.get(name) ?? 0) + 1);
     node.params.forEach((/** @type {Node} */ one, /** @type {number} */ at) => this.#bind(one.left ?? one, { at, of: '', keys: [], text: '' }));
     for (const one of this.#nodes) {
       const part = one.type === 'VariableDeclarator' && one.init ? this.#partOf(one.init) : null;
       if (part !== null) this.#bind(one.id, part);
     }
+    this.#written = new Set(this.#nodes.flatMap((one) => this.#writtenBy(one)));
   }
 
-  /** @returns {[Part, Part][]} */
+  /** @returns {Pair[]} */
   pairs() {
-    /** @type {[Part, Part][]} */
+    /** @type {Pair[]} */
     const found = [];
-    for (const node of this.#certain) {
-      const [one, other] = sidesOf(node).map((side) => this.#partOf(side));
-      if (one && other && one.text !== other.text && !this.#isSettled(one) && !this.#isSettled(other)) found.push([one, other]);
+    for (const { node, hasRest } of this.#certain) {
+      const sides = this.#partsIn(node);
+      if (sides !== null && !sides.some((one) => this.#isSettled(one))) found.push({ sides, others: [[], []], isOptional: hasRest && !isNegative(node) });
       if (found.length === MOST_PAIRS) break;
     }
+    for (const node of found.length === 0 ? [] : this.#nodes) {
+      const [one, other] = (isNegative(node) ? null : this.#partsIn(node)) ?? [];
+      if (!one || !other) continue;
+      for (const { sides, others } of found) {
+        sides.forEach((side, at) => {
+          if (side.text === one.text) others[at].push(other);
+          if (side.text === other.text) others[at].push(one);
+        });
+      }
+    }
     return found;
+  }
+
+  /** Return the two parts that an expression compares; null if it does not compare two parts. @param {Node} node @returns {[Part, Part] | null} */
+  #partsIn(node) {
+    const [one, other] = sidesOf(node).map((side) => this.#partOf(side));
+    return one && other && one.text !== other.text ? [one, other] : null;
+  }
+
+  /** Return the properties that a node may change, `*` for any. @param {Node} node @returns {string[]} */
+  #writtenBy(node) {
+    const target = node.type === 'AssignmentExpression' ? node.left : node.type === 'UpdateExpression' || node.operator === 'delete' ? node.argument : null;
+    if (target?.type === 'MemberExpression') return [readOf(target)?.key ?? '*'];
+    if (node.type === 'CallExpression' && node.callee.property?.name === 'assign') return ['*'];
+    // a function that is called only for its effects, such as `prepare(row)` or `await this.fill(row)`
+    let called = node.type === 'ExpressionStatement' ? node.expression : null;
+    while (called?.type === 'AwaitExpression' || called?.type === 'ChainExpression') called = called.argument ?? called.expression;
+    if (called?.type !== 'CallExpression' || TELLING.has(called.callee.property?.name ?? called.callee.name) || sidesOf(called).length > 0) return [];
+    const given = [called.callee, ...called.arguments].map((/** @type {Node} */ one) => (one.type === 'SpreadElement' ? one.argument : one));
+    return given.some((/** @type {Node} */ one) => this.#partOf(one) !== null) ? ['*'] : [];
   }
 
   /** Return whether the function tests this part of an argument, or may change it. @param {Part} part */
@@ -544,34 +576,37 @@ function givenBy(node) {
   return [];
 }
 
-/** Return the properties that a node may change, `*` for any. @param {Node} node @returns {string[]} */
-function writtenBy(node) {
-  const target = node.type === 'AssignmentExpression' ? node.left : node.type === 'UpdateExpression' || node.operator === 'delete' ? node.argument : null;
-  if (target?.type === 'MemberExpression') return [readOf(target)?.key ?? '*'];
-  // a function that is called only for what it does, such as `prepare(row)`
-  const isOrder = node.type === 'ExpressionStatement' && node.expression.type === 'CallExpression' && node.expression.callee.type === 'Identifier' && node.expression.arguments.length > 0;
-  return isOrder || (node.type === 'CallExpression' && node.callee.property?.name === 'assign') ? ['*'] : [];
+/** @param {Node} node */
+function isNegative(node) {
+  return node.type === 'BinaryExpression' && node.operator.startsWith('!');
 }
 
-/** Return the expressions that every call of a function with this body evaluates, up to the first statement that may end the call. @param {Node} body @returns {Node[]} */
+/** @typedef {{node: Node, hasRest: boolean}} Certain `hasRest`: whether the code decides by something else if the node is false */
+
+/** Return the expressions that every call of a function with this body evaluates, up to the first statement that may end the call. @param {Node} body @returns {Certain[]} */
 function certainIn(body) {
-  /** @type {Node[]} */
+  /** @type {Certain[]} */
   const found = [];
-  /** @type {Node[]} */
-  const left = [body];
-  for (let node = left.pop(); node; node = left.pop()) {
-    found.push(node);
+  /** @type {Certain[]} */
+  const left = [];
+  const add = (/** @type {Node} */ node, hasRest = false) => left.push({ node, hasRest });
+  add(body);
+  for (let one = left.pop(); one; one = left.pop()) {
+    found.push(one);
+    const { node, hasRest } = one;
     switch (node.type) {
-      case 'IfStatement':
-        if ([node.consequent, node.alternate].some((one) => one && nodesIn(one).some(({ type }) => LEAVING.includes(type)))) left.length = 0;
-        left.push(node.test);
+      case 'IfStatement': {
+        const rest = [...(node.alternate ? [node.alternate] : []), ...(mayLeave(node.consequent) ? left.map((each) => each.node) : [])];
+        if (mayLeave(node.consequent) || (node.alternate && mayLeave(node.alternate))) left.length = 0;
+        add(node.test, !rest.every(isFixed));
         break;
-      case 'ConditionalExpression': left.push(node.test); break;
-      case 'LogicalExpression': left.push(node.left); break;
-      case 'TryStatement': left.length = 0; left.push(node.block); break;
-      case 'ReturnStatement': case 'ThrowStatement': left.length = 0; if (node.argument) left.push(node.argument); break;
+      }
+      case 'ConditionalExpression': add(node.test, !isFixed(node.alternate)); break;
+      case 'LogicalExpression': add(node.left, hasRest || node.operator === '||'); break;
+      case 'TryStatement': left.length = 0; add(node.block); break;
+      case 'ReturnStatement': case 'ThrowStatement': left.length = 0; if (node.argument) add(node.argument); break;
       case 'ForStatement': case 'ForInStatement': case 'ForOfStatement': case 'WhileStatement': case 'DoWhileStatement': case 'SwitchStatement': case 'LabeledStatement': left.length = 0; break;
-      default: if (!FUNCTIONS.has(node.type)) for (const one of partsOf(node).reverse()) left.push(one);
+      default: if (!FUNCTIONS.has(node.type)) for (const part of partsOf(node).reverse()) add(part);
     }
   }
   return found;
@@ -588,6 +623,17 @@ export function callsIn(text) {
   return calls.flatMap(({ callee, arguments: given }) => [callee, ...given].flatMap((one) => (
     one.type !== 'Identifier' ? [] : { name: one.name, given: one !== callee ? [] : given.flatMap((/** @type {Node} */ each) => each.name ?? readOf(each)?.key ?? []) }
   )));
+}
+
+/** @param {Node} node */
+function mayLeave(node) {
+  return nodesIn(node).some(({ type }) => LEAVING.includes(type));
+}
+
+/** Return whether nothing in a node depends on a value, except texts such as `expected ${wanted}`. @param {Node} node @returns {boolean} */
+function isFixed(node) {
+  if (node.type === 'Identifier') return node.name === 'undefined' || node.name === 'NaN';
+  return node.type === 'TemplateLiteral' || FUNCTIONS.has(node.type) || partsOf(node).every(isFixed);
 }
 
 /** Return a node and all expressions and statements in it. @param {Node} node @returns {Node[]} */

@@ -486,7 +486,48 @@ COMPARED: list[tuple[str, Row, str | None]] = [  # body of the function, a row, 
     ("Object.assign(row, { expcted: '4' }); return row.expcted === out.answer", TYPED, None),
     ("add(row); return row.expcted === out.answer; function add(one) { one.expcted = '4' }", TYPED, None),
     ("return row.expected.length === out.length", BARE, None),
+    # the row has another value with which the code compares the same one
+    ("const exact = out === row.reference; const also = out === row.expected; return exact || also", BARE, None),
+    ("return [row.expcted === out, row.expected === out].some(Boolean)", BARE, None),
+    ("return out === row.expcted || out === row.expected", BARE, None),
+    (
+        "return out === row.expcted && out !== row.n",
+        BARE,
+        "the code compares out with row.expcted, but the row does not",
+    ),
+    (
+        "const exact = out === row.expcted; const also = out === row.want; return exact || also",
+        BARE,
+        "the code compares out with row.expcted, but the row does not",
+    ),
+    # the code decides by something else
+    ("if (out === row.forbidden) return 0; return out.length < 5", BARE, None),
+    ("return out === row.forbidden ? 0 : out.length < 5", BARE, None),
+    (
+        "if (out === row.expcted) return 1; return 0",
+        BARE,
+        "the code compares out with row.expcted, but the row does not",
+    ),
+    (
+        "if (out !== row.expcted) return 0; return out.length < 5",
+        BARE,
+        "the code compares out with row.expcted, but the row does not",
+    ),
+    ("if (out.anwser === row.forbidden) return 0; return 1", TYPED, "the code compares out.anwser with row.forbidden"),
+    # a function may change the row
+    ("prepare(row); return row.expcted === out.answer", TYPED, None),
+    ("helper.prepare(row); return row.expcted === out.answer", TYPED, None),
+    ("helper?.prepare(...[1], row); return row.expcted === out.answer", TYPED, None),
+    (
+        "helper.prepare({ row: {} }); return row.expcted === out.answer",
+        TYPED,
+        "the code compares row.expcted with out.answer, but the row does not have row.expcted",
+    ),
 ]
+PREPARE = """
+function prepare(row) { row.expcted = "4" }
+const helper = { prepare };
+"""
 
 
 @pytest.mark.sampled(2)
@@ -494,7 +535,8 @@ COMPARED: list[tuple[str, Row, str | None]] = [  # body of the function, a row, 
 @pytest.mark.parametrize("language", [JAVASCRIPT, TYPESCRIPT])
 async def test_a_comparison_with_a_value_that_the_row_lacks_is_doubtful(service: Service, language: Language) -> None:
     head = FUNCTION if language is JAVASCRIPT else FUNCTION.replace("row, out", "row: any, out: any")
-    codes = [head.format(body) for body, _, _ in COMPARED]
+    prepare = PREPARE if language is JAVASCRIPT else PREPARE.replace("(row)", "(row: any)")
+    codes = [head.format(body) + prepare for body, _, _ in COMPARED]
     rows = [row for _, row, _ in COMPARED]
     results = await asyncio.gather(
         *(service.evaluate(Evaluator(code, language), row) for code, row in zip(codes, rows, strict=True))
@@ -509,12 +551,123 @@ async def test_a_comparison_with_a_value_that_the_row_lacks_is_doubtful(service:
     assert wrong == []
 
 
+COMPARED_IN_PYTHON: list[tuple[str, Row, str | None]] = [  # body of the function, a row, and the end of the warning
+    ("return row.get('expcted') == out.get('anwser')", TYPED, "has neither, so that None is equal to None"),
+    ("want, said = 1, out.get('anwser'); return row.get('expcted') == said", TYPED, "has neither"),
+    ("return str(row.get('expcted')).strip() != f\"{out.get('anwser')}\"", TYPED, "has neither"),
+    ("return row.get('meta', {}).get('gold') == (out.get('meta') or {}).get('said')", TYPED, "has neither"),
+    ("return 1.0 if row.get('expcted') == out.get('anwser') else 0.0", TYPED, "has neither"),
+    ("print(row); return is_same(row.get('expcted'), out.get('anwser'))", TYPED, "has neither"),
+    ("return row.get('expcted') == out['answer']", TYPED, "does not have row.get('expcted'), which is None"),
+    ("return row.get('expcted', None) == out", BARE, "does not have row.get('expcted')"),
+    ("return row.get('expcted') in out['tags']", Row({"n": 1}, {"tags": ["a"]}), "does not have row.get('expcted')"),
+    ("return row.get('expected') == out.get('answer')", TYPED, None),
+    ("return row.get('expected') == out.get('anwser')", TYPED, None),
+    ("return row.get('expcted') == 'exact'", TYPED, None),
+    ("return (row.get('expcted') or '4') == out.get('answer')", TYPED, None),
+    ("return row.get('expcted', '4') == out.get('answer')", TYPED, None),
+    ("wanted = row.get('expcted'); return bool(wanted) and wanted == out.get('anwser')", TYPED, None),
+    ("wanted = row.get('expcted'); wanted = '4'; return wanted == out.get('answer')", TYPED, None),
+    ("if row.get('expcted') is None: return 0; return row.get('expcted') == out.get('anwser')", TYPED, None),
+    ("if 'expcted' not in row: return 0; return row.get('expcted') == out.get('anwser')", TYPED, None),
+    ("if row['n'] == 1: return 1; return row.get('expcted') == out.get('anwser')", TYPED, None),
+    ("return row['n'] == 1 or row.get('expcted') == out.get('anwser')", TYPED, None),
+    ("for one in [1]: return one; return row.get('expcted') == out.get('anwser')", TYPED, None),
+    ("row['expcted'] = '4'; return row.get('expcted') == out.get('answer')", TYPED, None),
+    ("row.update(expcted='4'); return row.get('expcted') == out.get('answer')", TYPED, None),
+    # the row has another value with which the code compares the same one
+    ("exact = out == row.get('reference'); also = out == row.get('expected'); return exact or also", BARE, None),
+    ("return any([out == row.get('expcted'), out == row.get('expected')])", BARE, None),
+    ("return max(is_same(out, row.get('expcted')), is_same(out, row['expected']))", BARE, None),
+    ("return out == row.get('expcted') or out == row.get('expected')", BARE, None),
+    ("return out == row.get('expcted') and out != row.get('n')", BARE, "does not have row.get('expcted')"),
+    ("return any([out == row.get('expcted'), out == row.get('want')])", BARE, "does not have row.get('expcted')"),
+    # the code decides by something else
+    ("if out == row.get('forbidden'): return 0; return len(out) < 5", BARE, None),
+    ("if not out or out == row.get('forbidden'): return 0; return len(out) < 5", BARE, None),
+    ("return 0 if out == row.get('forbidden') else len(out) < 5", BARE, None),
+    ("if out == row.get('expcted'): return 1; return 0", BARE, "does not have row.get('expcted')"),
+    ("if out == row.get('expcted'): return 1; return {'score': 0, 'comment': f'not {out}'}", BARE, "does not have"),
+    ("if out != row.get('expcted'): return 0; return len(out) < 5", BARE, "does not have row.get('expcted')"),
+    ("if out.get('anwser') == row.get('forbidden'): return 0; return 1", TYPED, "has neither"),
+    ("key = row.get('field'); value = out[key] if key in out else out; return value == {'answer': '4'}", TYPED, None),
+    # a function may change the row
+    ("prepare(row); return row.get('expcted') == out.get('answer')", TYPED, None),
+    ("helper.prepare(row); return row.get('expcted') == out.get('answer')", TYPED, None),
+    ("helper.prepare(row=row); return row.get('expcted') == out.get('answer')", TYPED, None),
+    ("await fill(row); return row.get('expcted') == out.get('answer')", TYPED, None),
+    ("helper.prepare({}); return row.get('expcted') == out.get('answer')", TYPED, "does not have row.get('expcted')"),
+]
+HELPERS = """
+import types
+def is_same(a, b): return a == b
+def prepare(row): row["expcted"] = "4"
+async def fill(row): prepare(row)
+helper = types.SimpleNamespace(prepare=prepare)
+"""
+
+
 @BUBBLEWRAP
-async def test_a_comparison_of_two_missing_values_makes_the_score_doubtful(service: Service) -> None:
-    evaluator = Evaluator(FUNCTION.format("return row.expcted === out.anwser"), JAVASCRIPT)
-    results = [await service.evaluate(evaluator, TYPED) for _ in range(2)]
+async def test_a_comparison_of_python_with_a_value_that_the_row_lacks_is_doubtful(service: Service) -> None:
+    bodies = ["\n    ".join(body.split("; ")) for body, _, _ in COMPARED_IN_PYTHON]
+    codes = [
+        f"{'async ' if 'await' in body else ''}def evaluate(row, out, trace):\n    {body}\n{HELPERS}" for body in bodies
+    ]
+    results = await asyncio.gather(
+        *(service.evaluate(Evaluator(code), row) for code, (_, row, _) in zip(codes, COMPARED_IN_PYTHON, strict=True))
+    )
+    told = [[note.message for note in one.warnings if note.code == "missing_column"] for one in results]
+    assert [one.error for one in results if one.error] == []
+    wrong = [
+        (body, found)
+        for (body, _, expected), found in zip(COMPARED_IN_PYTHON, told, strict=True)
+        if (found == [] if expected is None else len(found) == 1 and expected in found[0]) is False
+    ]
+    assert wrong == []
+
+
+ONE_OF_TWO = """
+def exact(inputs, outputs, trace): return inputs.get("expcted") == outputs.get("anwser")
+def short(inputs, outputs, trace): return len(outputs) < 5
+"""
+OF_PLATFORM = """
+def perform_eval(run, example):
+    return {"score": run.outputs.get("anwser") == example.outputs.get("expcted")}
+"""
+
+
+@BUBBLEWRAP
+@pytest.mark.parametrize(
+    ("evaluator", "row", "score"),
+    [
+        (Evaluator(ONE_OF_TWO, contract=Contract.EVALUATE, settings=EvaluatorSettings(entry="*")), TYPED, None),
+        (Evaluator("def main(case, answer): return {'score': case.get('a') == answer.get('b')}"),
+         Row(variables={"case": {}, "answer": {}}), 1),
+        (Evaluator(OF_PLATFORM), TYPED, 1),
+    ],
+)  # fmt: skip
+async def test_python_compares_missing_values_by_any_contract(
+    service: Service, evaluator: Evaluator, row: Row, score: float | None
+) -> None:
+    result = await service.evaluate(evaluator, row)
+    assert (result.error, result.score) == (None, score)
+    assert [note.code for note in result.warnings if "has neither" in note.message] == ["missing_column"]
+
+
+@BUBBLEWRAP
+@pytest.mark.parametrize(
+    ("language", "code"),
+    [
+        (JAVASCRIPT, FUNCTION.format("return row.expcted === out.anwser")),
+        (PYTHON, "def evaluate(row, out, trace):\n    return row.get('expcted') == out.get('anwser')"),
+    ],
+)
+async def test_a_comparison_of_two_missing_values_makes_the_score_doubtful(
+    service: Service, language: Language, code: str
+) -> None:
+    results = [await service.evaluate(Evaluator(code, language), TYPED) for _ in range(2)]
     assert [one.score for one in results] == [1, 1]
-    assert str(RowWarnings.of(results).doubt()).startswith("2 of 2 scores are doubtful: the code compares row.expcted")
+    assert str(RowWarnings.of(results).doubt()).startswith("2 of 2 scores are doubtful: the code compares row.")
 
 
 @BUBBLEWRAP

@@ -136,7 +136,7 @@ def _codes_made() -> set[str]:
 
 
 def _codes_in(program: str) -> set[str]:
-    if "Note(" not in program and "notes" not in program:
+    if "Note(" not in program and "note" not in program:
         return set()
     tree = ast.parse(program)
     names = {
@@ -154,6 +154,8 @@ def _codes_in(program: str) -> set[str]:
         match node:
             case ast.Call(func=ast.Name(id="Note"), args=[code, *_]):
                 code = names.get(code.id, code) if isinstance(code, ast.Name) else code
+            case ast.Call(func=ast.Attribute(attr="with_note"), args=[_, code, _]):
+                pass
             case ast.Dict(keys=[ast.Constant(value="code"), ast.Constant(value="message")], values=[code, _]):
                 pass
             case _:

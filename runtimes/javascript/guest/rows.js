@@ -97,18 +97,27 @@
     return '{"code":"missing_column","message":' + p.quote('the row does not have ' + names + ', which the code tests, so the code goes on without it') + '}';
   }
 
-  /** Return a warning as JSON if the code compares a value that the row lacks; else ''. An output may lack a property: then the comparison fails, as it should. */
+  /**
+   * Return a warning as JSON if the code compares a value that the row lacks; else ''. An output may lack a property: then the comparison fails, as it should. If the row lacks one side, it may
+   * have another value with which the code compares the other side, or the code may decide by something else.
+   */
   function lackingCompared(pairs, args) {
     for (let i = 0; i < pairs.length; i++) {
-      const one = pairs[i][0];
-      const other = pairs[i][1];
+      const { sides, others, isOptional } = pairs[i];
+      const one = sides[0];
+      const other = sides[1];
       const both = lacks(one, args, false) && lacks(other, args, false);
-      const lacked = lacks(one, args, one.mayLack) ? one : lacks(other, args, other.mayLack) ? other : null;
-      if (!both && lacked === null) continue;
-      const told = both ? 'has neither, so that undefined is equal to undefined' : 'does not have ' + lacked.text + ', which is undefined';
+      const at = lacks(one, args, one.mayLack) ? 0 : 1;
+      if (!both && (!lacks(sides[at], args, sides[at].mayLack) || isOptional || hasOne(others[1 - at], args))) continue;
+      const told = both ? 'has neither, so that undefined is equal to undefined' : 'does not have ' + sides[at].text + ', which is undefined';
       return '{"code":"missing_column","message":' + p.quote('the code compares ' + one.text + ' with ' + other.text + ', but the row ' + told) + '}';
     }
     return '';
+  }
+
+  function hasOne(parts, args) {
+    for (let i = 0; i < parts.length; i++) if (!lacks(parts[i], args, false)) return true;
+    return false;
   }
 
   /** Return whether an argument lacks a part. With `mayLack`, an object may lack properties, but a text or a number counts as lacking them. */

@@ -14,7 +14,6 @@ _WORDS = {"APIKEY", "CREDENTIALS", "KEY", "SECRET", "TOKEN"}
 _FOR_DOWNLOADS = {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"}
 """Variables that libraries read before each download, even of public files; only reads by own code count."""
 _PASSING = ("/os.py", "<frozen os>", "/_collections_abc.py", "<frozen _collections_abc>")
-_NO_NOTES = b'"notes":[]}'
 _frame = sys._getframe  # noqa: SLF001 - the public functions make a list of all frames
 
 names: dict[str, None] = {}
@@ -56,7 +55,4 @@ def added_to(body: bytes) -> bytes:
     message = (
         f"the environment has no value for {told}, which the code reads; the score is what the code returns without it"
     )
-    note = jsontext.to_bytes(jsontext.encode({"code": "missing_key", "message": message}))
-    if body.endswith(_NO_NOTES):
-        return body[:-2] + note + b"]}"
-    return body[:-2] + b"," + note + b"]}"
+    return jsontext.with_note(body, "missing_key", message)

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from evaluator_runner.compared import Pair
+
 EVALUATE = ("inputs", "outputs", "trace")
 EVALUATE_V1 = ("app_params", "inputs", "output", "correct_answer")
 """The arguments of legacy evaluators, by position."""
@@ -61,11 +63,12 @@ class Entry:
       parts: The evaluators that `call` calls, by name, if there are several.
       facts: Facts about the evaluator that its code does not show, as `facts_of` returns them; None to read the code.
       uses: Module-level names that `call` calls, if the platform adds up several evaluators.
+      compared: Pairs of values that `call` takes out of its arguments and compares (see `compared`).
     """
 
     __slots__ = (
-        "bind", "call", "contract", "convert", "decode", "facts", "name", "notes", "parts", "places", "reason",
-        "signature", "source", "together", "uses",
+        "bind", "call", "compared", "contract", "convert", "decode", "facts", "name", "notes", "parts", "places",
+        "reason", "signature", "source", "together", "uses",
     )  # fmt: skip
 
     def __init__(self, name: str, call: Callable[..., Any]) -> None:
@@ -75,6 +78,7 @@ class Entry:
         self.together = False
         self.parts: dict[str, Entry] = {}
         self.uses: list[str] = []
+        self.compared: list[Pair] = []
         self.facts: dict[str, Any] | None = None
         self.places: tuple[str, ...] = ()
         self.decode = jsontext.decode

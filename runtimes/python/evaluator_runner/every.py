@@ -5,7 +5,7 @@ All evaluators get the same row, and each has its own outcome.
 
 from __future__ import annotations
 
-from evaluator_runner import failures, hidden, unreached
+from evaluator_runner import compared, failures, hidden, unreached
 from evaluator_runner.binding import bind, called
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.encode import encode_result
@@ -104,6 +104,7 @@ def _calls(found: dict[str, Entry], lines: list[str], uses: dict[str, set[str]])
             watch = hidden.Watch()
             try:
                 own, named = _arguments(one, _copy(list(args)), _copy(body))
+                compared.look(one.compared, own, named)
                 value = called(one.call, own, named)
                 if hasattr(type(value), "__await__"):
                     value = await value

@@ -135,9 +135,9 @@ def facts_of(code: str, entry: Entry) -> dict[str, Any]:
         return nothing
     shown = entry.signature.names if entry.name == "*" and entry.signature is not None else [entry.name]
     try:
-        outline = _Outline(compile(code, FILENAME, "exec", _ONLY_AST, dont_inherit=True))
+        outline = Outline(compile(code, FILENAME, "exec", _ONLY_AST, dont_inherit=True))
         compiled = _own_code(entry.call)
-        found = [] if compiled is None else [one for one in outline.functions if _is_compiled_to(one.node, compiled)]
+        found = [] if compiled is None else [one for one in outline.functions if is_compiled_to(one.node, compiled)]
         found = found or [one for name in shown for one in _named(outline.functions, name.partition("(")[0])]
         return {"facts": [one.to_json() for one in found[:_MOST_FUNCTIONS]], "reads": outline.reads(found)}
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -173,7 +173,10 @@ def _own_code(call: Any) -> Any:
     return None
 
 
-def _is_compiled_to(node: Any, compiled: Any) -> bool:
+def is_compiled_to(node: Any, compiled: Any) -> bool:
+    """Return whether a node is the function that has this code object."""
+    if type(node).__name__ not in _DEFINITIONS:
+        return False
     first = min(one.lineno for one in (node, *getattr(node, "decorator_list", ())))
     if getattr(node, "name", "<lambda>") != compiled.co_name or first != compiled.co_firstlineno:
         return False
@@ -181,7 +184,7 @@ def _is_compiled_to(node: Any, compiled: Any) -> bool:
     return names == list(compiled.co_varnames[: len(names)])
 
 
-class _Outline:
+class Outline:
     """The functions of code, and the values that the code reads by constant names."""
 
     def __init__(self, tree: Any) -> None:
@@ -225,6 +228,11 @@ class _Outline:
             {"of": None if of is None else of[:_CHARS], "key": key[:_CHARS], "tested": tested}
             for (of, key), tested in [*every.items()][:_MOST_READS]
         ]
+
+    def asks(self, of: str, key: str) -> bool:
+        """Return whether the code tests a field; `of` is the name of the value that has the field."""
+        used = self._used.get((of, key))
+        return key in self._asked or of in self._asked or (used is not None and used.asked)
 
     def _scoped(self, kind: str, node: Any, scope: _Scope) -> Iterator[tuple[Any, _Scope]]:
         """Yield the parts of a node, each with its scope, because names or conditions may differ between parts."""
@@ -279,7 +287,7 @@ class _Outline:
     def note_changed(self, node: Any, scope: _Scope) -> None:
         for one in scope.known.get(getattr(node.target, "id", ""), ()):
             one.read = True
-        found = _read_of(node.target)
+        found = read_of(node.target)
         if found is not None:
             self._note_key(*found, scope.known)
 
@@ -337,7 +345,7 @@ class _Outline:
 
     def note_read(self, node: Any, scope: _Scope) -> None:
         """Record an attribute or key that is read, not one that is set."""
-        found = None if type(node.ctx).__name__ == "Store" else _read_of(node)
+        found = None if type(node.ctx).__name__ == "Store" else read_of(node)
         if found is not None:
             self._note_key(*found, scope.known, is_method=id(node) in self._called)
 
@@ -345,7 +353,7 @@ class _Outline:
         if getattr(node.func, "id", None) in (_BY_TEXT if node.args else _SCOPES):
             for one in (one for ofs in scope.known.values() for one in ofs):
                 one.read = True
-        found = _read_of(node)
+        found = read_of(node)
         if found is not None:
             self._note_key(*found, scope.known)
             if getattr(node.func, "id", None) == "hasattr":
@@ -379,7 +387,7 @@ class _Outline:
                 break
             for one in self._values(whole[0], scope.known):
                 one.asked = True
-            whole = _read_of(whole[0])
+            whole = read_of(whole[0])
 
     def _values(self, node: Any, known: Known, parts: int = _MOST_PARTS) -> list[Uses]:
         """Return the parameters and fields whose value an expression may have."""
@@ -388,7 +396,7 @@ class _Outline:
             return known.get(node.id, [])
         if kind not in _VALUES or not parts:
             return []
-        found = _read_of(node)
+        found = read_of(node)
         if found is not None:
             return [self._use(*found, known, parts - 1)]
         return [one for part in _alternatives(kind, node) for one in self._values(part, known, parts - 1)]
@@ -400,13 +408,13 @@ class _Outline:
 
     def _name_of(self, node: Any, known: Known, parts: int) -> str:
         """Return the name of the value from which something is read; for an item of a list, return the list's name."""
-        while type(node).__name__ == "Subscript" and _read_of(node) is None:
+        while type(node).__name__ == "Subscript" and read_of(node) is None:
             node = node.value
         values = self._values(node, known, parts)
         return values[0].key if values else getattr(node, "id", "")
 
 
-def _read_of(node: Any) -> tuple[Any, str] | None:
+def read_of(node: Any) -> tuple[Any, str] | None:
     """Return the value from which an expression reads, and the constant name that the expression reads; else None."""
     kind = type(node).__name__
     if kind == "Attribute":
@@ -446,21 +454,21 @@ _VALUES = ("Attribute", "Subscript", "Call", "BoolOp", "IfExp", "Await", "NamedE
 _SCOPED = frozenset((*_DEFINITIONS, "If", "ClassDef", "ListComp", "SetComp", "DictComp", "GeneratorExp"))
 _BINDINGS = ("Assign", "AnnAssign", "NamedExpr")
 _NOTES = {
-    "Assign": _Outline.note_lambda,
-    "Name": _Outline.note_name,
-    "AugAssign": _Outline.note_changed,
-    "If": _Outline.note_if,
-    "IfExp": _Outline.note_test,
-    "While": _Outline.note_test,
-    "Assert": _Outline.note_test,
-    "UnaryOp": _Outline.note_not,
-    "BoolOp": _Outline.note_either,
-    "comprehension": _Outline.note_filters,
-    "Match": _Outline.note_match,
-    "Compare": _Outline.note_comparison,
-    "Attribute": _Outline.note_read,
-    "Subscript": _Outline.note_read,
-    "Call": _Outline.note_call,
+    "Assign": Outline.note_lambda,
+    "Name": Outline.note_name,
+    "AugAssign": Outline.note_changed,
+    "If": Outline.note_if,
+    "IfExp": Outline.note_test,
+    "While": Outline.note_test,
+    "Assert": Outline.note_test,
+    "UnaryOp": Outline.note_not,
+    "BoolOp": Outline.note_either,
+    "comprehension": Outline.note_filters,
+    "Match": Outline.note_match,
+    "Compare": Outline.note_comparison,
+    "Attribute": Outline.note_read,
+    "Subscript": Outline.note_read,
+    "Call": Outline.note_call,
 }
 
 

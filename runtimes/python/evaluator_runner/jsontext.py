@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 quote = _json.encode_basestring
+_NO_NOTES = b'"notes":[]}'
 _SPACES = frozenset(" \t\r\n")
 _CONSTANTS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 
@@ -87,3 +88,9 @@ def to_bytes(text: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError:
         return scalar_text(text).encode()
+
+
+def with_note(body: bytes, code: str, message: str) -> bytes:
+    """Add a note to a result's body, and return the body."""
+    note = to_bytes(encode({"code": code, "message": message}))
+    return body[:-2] + (b"" if body.endswith(_NO_NOTES) else b",") + note + b"]}"

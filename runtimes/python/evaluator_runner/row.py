@@ -16,6 +16,7 @@ import time
 from evaluator_runner import (
     absent,
     absent_keys,
+    compared,
     failures,
     generators,
     guest_setup,
@@ -53,7 +54,7 @@ _modules = sys.modules
 _call, _encode_result = interpreter_hooks.call, encode_result
 _PLAIN = frozenset((float, int, bool, str, dict, list, type(None)))  # types of values that cannot be awaited
 _absent, _unset, _wrote, _unreached = absent.failed_imports, params.unset, guest_setup.wrote, unreached.hosts
-_keys = absent_keys.names
+_keys, _compared, _look = absent_keys.names, compared.told, compared.look
 _renewals, _renew = generators.renewals, generators.renew
 _socketpair = _socket.socketpair
 # number of runs after which the interpreter has optimised the byte code; it begins this after eight runs
@@ -75,6 +76,9 @@ def _with_facts(kind: bytes, body: bytes) -> bytes:
     if _keys:
         body = absent_keys.added_to(body) if kind is RESULT else body
         _keys.clear()
+    if _compared:
+        body = compared.added_to(body) if kind is RESULT else body
+        _compared.clear()
     return params.added_to(absent.added_to(body))
 
 
@@ -90,6 +94,7 @@ class RowProcess:
         self._sock = self._pid = -1
         self._program = program
         self._decode, self._bind, self._call, self._convert = entry.decode, entry.bind, entry.call, entry.convert
+        self._pairs = entry.compared
         self._result_bytes = result_bytes
         self._order: bytes | memoryview = b""  # the row to answer, as the supervisor sent it
         self._left = bytearray()  # bytes of later rows that were read together with this row
@@ -217,6 +222,7 @@ class RowProcess:
                 args, body = bind(self._program.entry, named)
             elif self._bind is not None:
                 args, body = self._bind(args)
+            _look(self._pairs, args, body)
             started = _clock()
             value = _call(self._call, args, body)
             if type(value) not in _PLAIN:
@@ -230,7 +236,7 @@ class RowProcess:
             kind, body = FAILED, self._describe(raised)
         if _getpid() != self._pid:
             _exit(0)  # user code has forked, and the child has reached this line, too; a row has only one answer
-        if _absent or _unset or _unreached or _keys:
+        if _absent or _unset or _unreached or _keys or _compared:
             body = _with_facts(kind, body)
         run_us: int = (_clock() - started) // 1000
         out, err = self._flush() if _wrote else (0, 0)

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 _MOST = 5
 _NAME_CHARS = 200
-_NO_NOTES = b'"notes":[]}'
 
 hosts: dict[str, None] = {}
 """Hosts that code has tried but failed to reach since the last `take`."""
@@ -85,7 +84,4 @@ def take() -> str:
 
 def added_to(body: bytes) -> bytes:
     """Add a note to a result's body: the hosts that code could not reach."""
-    note = jsontext.to_bytes(jsontext.encode({"code": "unreachable", "message": take()}))
-    if body.endswith(_NO_NOTES):
-        return body[:-2] + note + b"]}"
-    return body[:-2] + b"," + note + b"]}"
+    return jsontext.with_note(body, "unreachable", take())

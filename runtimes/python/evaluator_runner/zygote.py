@@ -11,6 +11,7 @@ import time
 from evaluator_runner import (
     absent,
     children,
+    compared,
     generators,
     guest_setup,
     imports,
@@ -124,6 +125,7 @@ def _load(job: Job, *, furnished: bool) -> program.Program:
     pid = _getpid()
     try:
         loaded = program.load(body, job.header, options=job.options)
+        compared.watch(loaded.source, loaded.entry)
     finally:
         if _getpid() != pid:
             _exit(0)  # user code has forked this process, and the child has reached this line, too
