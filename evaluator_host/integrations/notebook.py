@@ -20,6 +20,7 @@ from evaluator_host.types.evaluator import Evaluator, Row
 from evaluator_host.types.json_values import decode_json, encode_json, not_finite
 from evaluator_host.types.names import counted
 from evaluator_host.types.numbers import rounded
+from evaluator_host.types.outcome import Status
 
 _SHOWN = 20
 
@@ -49,20 +50,25 @@ class Scores:
     def _lines(self) -> Iterable[tuple[str, str, str]]:
         for number, one in enumerate(self.batch.results[:_SHOWN]):
             why = one.reason or (f"{one.error.code}: {one.error.message}" if one.error else "")
-            yield str(number), str(one.score if one.error is None else one.status), why
+            yield str(number), str(one.score if one.status is Status.SCORED else one.status), why
+        if (more := len(self.batch.results) - _SHOWN) > 0:
+            yield "…", counted(more, "more row"), ""
 
-    def __repr__(self) -> str:
+    def _heads(self) -> list[str]:
         summary = self.batch.summary
         mean = "no score" if summary.mean is None else f"mean {rounded(summary.mean)}"
         head = f"{mean} over {summary.mean_rows} of {counted(summary.rows, 'row')}, {summary.failed} failed"
-        return "\n".join([head, *("  ".join(line).rstrip() for line in self._lines())])
+        return [head] if summary.doubt is None else [head, f"doubtful: {summary.doubt}"]
+
+    def __repr__(self) -> str:
+        return "\n".join([*self._heads(), *("  ".join(line).rstrip() for line in self._lines())])
 
     def _repr_html_(self) -> str:
         from html import escape  # noqa: PLC0415
 
-        head, *_ = repr(self).splitlines()
         rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in line)}</tr>" for line in self._lines())
-        return f"<p>{escape(head)}</p><table><tr><th>row</th><th>score</th><th>reason</th></tr>{rows}</table>"
+        heads = "".join(f"<p>{escape(head)}</p>" for head in self._heads())
+        return f"{heads}<table><tr><th>row</th><th>score</th><th>reason</th></tr>{rows}</table>"
 
 
 class _EvaluatorMagic:

@@ -51,6 +51,19 @@ def test_a_data_frame_and_javascript(shell: InteractiveShell, capsys: pytest.Cap
     assert "frame has NaN or infinities, for example at $[1].price" in printed
 
 
+def test_doubtful_scores_and_rows_that_are_not_shown(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.user_ns["many"] = [{"inputs": {"known": 1}, "outputs": "a"}] * 21
+    code = "def evaluate(inputs, outputs, trace):\n    return inputs['unknown'] == outputs"
+    printed = cell(shell, f"%%evaluator broken --rows many\n{code}", capsys)
+    assert "no score over 0 of 21 rows, 21 failed\ndoubtful: " in printed
+    assert "1 more row" in printed
+    shown = shell.user_ns["broken_scores"]._repr_html_()
+    assert "<p>doubtful: " in shown
+    assert "1 more row" in shown
+
+
 def test_mistakes_are_reported_without_a_traceback(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
     good = "def evaluate(inputs, outputs, trace):\n    return 1"
     assert "exact loads: evaluate(inputs, outputs, trace)" in cell(shell, f"%%evaluator exact\n{good}", capsys)
