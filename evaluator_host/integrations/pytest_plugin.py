@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _PROPERTY: Final = "evaluator_host"
 _ENOUGH: Final = 0.5
+_MILLIONTH: Final = 1e-6
 _SHOWN: Final = 1000  # maximum number of characters to show of each part of a row
 _WARNINGS_SHOWN: Final = 5
 
@@ -88,7 +89,7 @@ class ScoredEvaluator:
         from evaluator_host.client.calls import row_body  # noqa: PLC0415 - see the top
         from evaluator_host.types.bounds import exceeds  # noqa: PLC0415 - see the top
         from evaluator_host.types.names import counted  # noqa: PLC0415 - see the top
-        from evaluator_host.types.numbers import mean_of, rounded  # noqa: PLC0415 - see the top
+        from evaluator_host.types.numbers import mean_of, rounded_beside  # noqa: PLC0415 - see the top
 
         __tracebackhide__ = True
         given = [row if isinstance(row, dict) else row_body(row) for row in rows]
@@ -108,8 +109,9 @@ class ScoredEvaluator:
         mean = mean_of(scores)
         if exceeds(at_least, mean):
             lowest = min(range(len(results)), key=lambda n: _or_high(results[n].score))
+            shown = rounded_beside(mean, at_least)
             pytest.fail(
-                f"{self.name}: the mean of {counted(len(scores), 'row')} is {rounded(mean)}, below {at_least}; "
+                f"{self.name}: the mean of {counted(len(scores), 'row')} is {shown}, below {at_least}; "
                 f"the lowest is row {lowest} with {results[lowest].score}{_shown(given[lowest], results[lowest])}",
                 pytrace=False,
             )
@@ -251,7 +253,7 @@ def _fault(
     if at_least is None and at_most is None and equal is None and passed is None:
         at_least = _ENOUGH
     wrong = {
-        f"not {equal}": equal is not None and abs(score - equal) > 1e-6,
+        f"not {equal}": equal is not None and exceeds(abs(score - equal), _MILLIONTH),
         f"below {at_least}": at_least is not None and exceeds(at_least, score),
         f"above {at_most}": at_most is not None and exceeds(score, at_most),
         "and the row has no verdict": passed is not None and result.passed is None,

@@ -73,6 +73,9 @@ def test_rounding(make_evaluator):
     same.assert_score(outputs=1 - 0.9, at_least=0.1)
     same.assert_score(outputs=0.1 + 0.2, at_most=0.3)
 def test_one_may_fail(exact): exact.assert_mean([row, {}], at_least=0, failures=1)
+def test_near_bound(make_evaluator): make_evaluator("same.py").assert_mean([{"outputs": 0.799996}], at_least=0.8)
+def test_nan_bound(exact): exact.assert_score(**row, at_most=float("nan"))
+def test_nan_equal(exact): exact.assert_score(**row, equal=float("nan"))
 def test_no_file(make_evaluator): make_evaluator("nowhere")
 """
 
@@ -95,7 +98,10 @@ def test_a_test_fails_with_the_score_and_the_reason(tmp_path: Path) -> None:
         "\n  hint: this row has no inputs",
         "nowhere; for a stored evaluator of that name give --evaluator-host-url",
         "same.py: the score is 1.0, and the row has no verdict",
-        "10 failed, 2 passed",
+        "same.py: the mean of 1 row is 0.799996, below 0.8",
+        "exact.py: the score is 0.0, above nan: compared",
+        "exact.py: the score is 0.0, not nan: compared",
+        "13 failed, 2 passed",
     ):
         assert told in printed, (told, printed)
 

@@ -170,6 +170,22 @@ try { await host.jobs.get(job.id); } catch (error) { console.log(error instanceo
 """
 
 
+ASSERTIONS = """
+import { EvaluatorHost } from "@evaluator-host/client";
+import { assertScore } from "@evaluator-host/client/testing";
+const host = new EvaluatorHost({ url: "http://127.0.0.1:8710" });
+const code = "def evaluate(inputs, outputs, trace):\\n    return outputs";
+for (const expected of [{ atLeast: NaN }, { atMost: NaN }, { equal: NaN }, { atLeast: 0.1 + 0.2, atMost: 0.3, equal: 0.3 }]) {
+  await assertScore(host, { code }, { outputs: 0.3 }, expected).then(() => console.log("passed"), (error) => console.log(error.message));
+}
+"""
+
+
+def test_no_score_meets_a_bound_that_is_not_a_number(project: Path, server: Server) -> None:
+    printed = run(project, ASSERTIONS, server.port).splitlines()
+    assert printed == [*(f"the score is 0.3, {how} NaN" for how in ("below", "above", "not")), "passed"]
+
+
 def test_an_unreachable_host_has_its_own_error(project: Path) -> None:
     code = """
 import { EvaluatorHost, HostUnreachable } from "@evaluator-host/client";

@@ -12,7 +12,16 @@ from tests.unit.test_warnings import SCORED
 
 @pytest.mark.parametrize(
     ("value", "bound", "more"),
-    [(0.8 - 0.7, 0.1, False), (0.1 + 0.2, 0.3, False), (0.1, 1 - 0.9, False), (0.7, 0.699999, True), (1, 1, False)],
+    [
+        (0.8 - 0.7, 0.1, False),
+        (0.1 + 0.2, 0.3, False),
+        (0.1, 1 - 0.9, False),
+        (0.7, 0.699999, True),
+        (1, 1, False),
+        (math.inf, math.inf, False),
+        (1, math.nan, True),
+        (math.nan, 1, True),
+    ],
 )
 def test_only_more_than_rounding_exceeds_a_bound(value: float, bound: float, more: bool) -> None:
     assert exceeds(value, bound) is more

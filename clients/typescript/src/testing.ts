@@ -2,7 +2,8 @@
 import type { EvaluatorHost } from "./client.js";
 import type { Evaluator, Result, Row } from "./types.js";
 
-const ROUNDING = 1e-9; // tolerance for rounding errors in sums of floats
+// tolerance for rounding errors in sums of floats; negated comparisons below let no score pass a bound that is NaN
+const ROUNDING = 1e-9;
 
 /** The expected score; `atLeast: 0.5` when nothing is given. */
 export interface Expected {
@@ -47,9 +48,9 @@ function fault(result: Result, expected: Expected): string | null {
   const { atLeast = nothing ? 0.5 : undefined, atMost } = expected;
   const { score } = result;
   const because = result.reason ? `: ${result.reason}` : "";
-  if (equal !== undefined && Math.abs(score - equal) > tolerance) return `the score is ${score}, not ${equal}${because}`;
-  if (atLeast !== undefined && atLeast - score > ROUNDING) return `the score is ${score}, below ${atLeast}${because}`;
-  if (atMost !== undefined && score - atMost > ROUNDING) return `the score is ${score}, above ${atMost}${because}`;
+  if (equal !== undefined && !(Math.abs(score - equal) <= tolerance)) return `the score is ${score}, not ${equal}${because}`;
+  if (atLeast !== undefined && !(atLeast - score <= ROUNDING)) return `the score is ${score}, below ${atLeast}${because}`;
+  if (atMost !== undefined && !(score - atMost <= ROUNDING)) return `the score is ${score}, above ${atMost}${because}`;
   if (passed !== undefined && result.passed === null) return `the row has no verdict, only the score ${score}${because}`;
   if (passed !== undefined && result.passed !== passed) return `the row ${result.passed ? "passed" : "did not pass"} with ${score}${because}`;
   return null;
