@@ -54,7 +54,9 @@ class Proof:
         rows = counted(self.rows, "generated row" if self.generated else "row")
         match self.verdict:
             case ProofVerdict.PROVEN:
-                return f"proven on {rows}"
+                scored = "" if self.scored == self.rows else f", of which the old code scored {self.scored}"
+                left_out = f"; {counted(self.left_out, 'row')} left out" if self.left_out else ""
+                return f"proven on {rows}{scored}{left_out}"
             case ProofVerdict.DIFFERS if not self.differences:
                 return f"differs at {self.differing} of {rows}"
             case ProofVerdict.DIFFERS:

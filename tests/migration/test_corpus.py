@@ -125,8 +125,12 @@ async def test_rows_that_are_given_are_the_ones_that_count(host: Service) -> Non
     rows = [Row({"correct_answer": "a"}, "abc"), Row({"question": "?"}, "abc")]
     migration = await migrate(Evaluator(code), rows, context=migration_context(host, "default"))
     assert migration.proof is not None
-    assert (migration.proof.text, migration.proof.generated) == ("proven on 1 row", False)
+    assert (migration.proof.text, migration.proof.generated) == ("proven on 1 row; 1 row left out", False)
     assert (migration.proof.rows, migration.proof.left_out, migration.proof.scored) == (1, 1, 1)
+    parts = [Row({"correct_answer": "a"}, "abc"), Row({"correct_answer": "a"}, "")]
+    partial = await migrate(Evaluator(code.replace("str(", "1 / (")), parts, context=migration_context(host, "default"))
+    assert partial.proof is not None
+    assert partial.proof.text == "proven on 2 rows, of which the old code scored 1"
     none = await migrate(Evaluator(code), rows[1:], context=migration_context(host, "default"))
     assert none.proof is not None
     assert none.proof.text.startswith("not comparable: no row has the inputs that the legacy call needs: inputs has no")
