@@ -24,6 +24,7 @@ class NativeCase:
       message: Text that the error's message and hint must contain.
       native: Objects that the platform itself stores for the row.
       warnings: Codes that must be among the warnings.
+      unwarned: Codes that must not be among the warnings.
     """
 
     id: str
@@ -46,6 +47,7 @@ class NativeCase:
     metrics: Any = ANY
     native: Any = ANY
     warnings: frozenset[str] = frozenset()
+    unwarned: frozenset[str] = frozenset()
 
     @property
     def evaluator(self) -> Evaluator:
@@ -81,6 +83,8 @@ class NativeCase:
             differing.append(f"error says {words!r}, expected {self.message!r} in it")
         if missing := self.warnings - {note.code for note in result.warnings}:
             differing.append(f"warnings {sorted(missing)} are missing; there are {result.warnings}")
+        if wrong := [note for note in result.warnings if note.code in self.unwarned]:
+            differing.append(f"there must be no warnings {wrong}")
         own = {} if self.recognised is None else dialect_of(self.recognised).warnings
         if untold := [one for one in result.warnings if one.code in own and one.remedy != own[one.code].remedy]:
             differing.append(f"warnings do not say what to do: {untold}")

@@ -55,7 +55,37 @@ def one(reward: Any, name: str = "reward", **more: Any) -> dict[str, Any]:
     return {"name": name, "reward": reward, **more}
 
 
+TWO = "def short(completions, **kwargs):\n    return [1.0 for _ in completions]\ndef long(completions, **kwargs):\n    return [0.5 for _ in completions]\n"
 CASES = [
+    case(id="TRL: rewards that another function adds up", row=Row(outputs="4"), code=TWO + "def total_reward(environments, **kwargs):\n    return [2 * a + b for a, b in zip(short(environments), long(environments))]\n", score=1.5, warnings=frozenset({"several_entries", "entry_left_out", "out_of_range"})),
+    *[
+        case(id=f"two rewards that a function uses, but does not add up: {code}", row=Row(outputs="4"), code=TWO + code, score=1.5, unwarned=frozenset({"entry_left_out"}))
+        for code in (
+            "def get_reward_funcs(script_args):\n    registry = {'short': short, 'long': long}\n    return [registry[name] for name in script_args.reward_funcs]\n",
+            "def test_reward():\n    assert short(['a']) + long(['b']) == [1.0, 0.5]\n",
+            "def test_reward(text):\n    assert short([text]) + long([text])\n    return True\n",
+            "def train_with_rewards(model):\n    trainer = GRPOTrainer(model, reward_funcs=[short, long])\n    return trainer.train()\n",
+            "def total_reward(texts):\n    return sum(short(texts) + long(texts))\ndef train(model):\n    return GRPOTrainer(model, reward_funcs=[short, long])\n",
+            "def print_rewards(texts):\n    print(short(texts) + long(texts))\n",
+            "def reward_summary(texts):\n    return {'short': sum(short(texts)) * 1.0, 'long': sum(long(texts))}\n",
+            "def reward_report(texts):\n    report = {}\n    report['short'], report['long'] = short(texts), long(texts)\n    return report\n",
+            "def make_reward(weight):\n    def both(texts):\n        return short(texts)[0] + weight * long(texts)[0]\n    return both\n",
+            "def demo_score():\n    return short(['a'])[0] + long(['b'])[0]\n",
+        )
+    ],
+    case(id="verifiers: the rubric of a loader whose name is that of a reward", row=Row({"question": "q", "correct_answer": "4"}, "4"), code="""
+        import verifiers as vf
+
+        def correct(completion, answer, **kwargs):
+            return float(completion[-1]["content"] == answer)
+
+        def short(completion, **kwargs):
+            return 0.5
+
+        def build_reward_rubric():
+            rubric = vf.Rubric(funcs=[correct, short], weights=[1.0, 0.5])
+            return rubric
+    """, score=1.25, warnings=frozenset({"entry_found_inside"}), unwarned=frozenset({"entry_left_out"})),
     case(id="verl: a number", row=VERL, code=verl("float(solution_str.split('#### ')[1] == ground_truth)"), native=[one(1.0, "compute_score")], score=1.0),
     case(id="verl: a dict", row=VERL, code=verl("{'score': -1.5, 'acc': True, 'pred': data_source, 'index': extra_info['index']}"), native=[{"score": -1.5, "acc": True, "pred": "gsm8k", "index": 7}], score=-1.5, metrics={"score": -1.5, "compute_score": -1.5, "acc": 1.0, "index": 7}),
     case(id="EasyR1: one object", code="def compute_score(reward_input: dict, weight: float = 0.5) -> dict:\n    right = reward_input['ground_truth'] in reward_input['response']\n    return {'overall': weight * right, 'accuracy': float(right)}\n", score=0.5),

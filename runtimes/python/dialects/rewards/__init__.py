@@ -15,6 +15,7 @@ from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ign
 from evaluator_runner.dialects.rewards.calls import BATCHED, ROLLOUT, Refused, Reward, is_verl
 from evaluator_runner.dialects.rewards.loader import rubric_of_loader
 from evaluator_runner.failures import Failure
+from evaluator_runner.outline import walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,12 +94,41 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
                 "message": f"the score is the sum of {names}; to use one of them, name it in `settings.entry`",
             }
         )
+        if loader is None and not _rubrics(namespace):
+            found.notes += _left_out(candidates.outline_of(namespace), found.uses)
     return found
+
+
+def _left_out(outline: Outline, called: list[str]) -> list[dict[str, str]]:
+    """Return a warning for each function that adds up rewards in its own way, but has no parameter for completions.
+
+    There is no warning if the code has a list of the rewards, because their platform then adds them up.
+    """
+    if candidates.listed(outline, called):
+        return []
+    adding = [
+        one.name
+        for one in outline.functions.values()
+        if one.name not in called and entry.SCORING.intersection(one.name.lower().split("_"))
+        if one.parameters and not one.name.startswith("test") and not one.gives_summary
+        if len(_added_by(one).intersection(called)) > 1
+    ]
+    why = "calls several of these rewards, but is not called, because it does not take completions"
+    return [{"code": "entry_left_out", "message": f"`{name}` {why}"} for name in adding]
+
+
+def _added_by(function: Function) -> set[str]:
+    """Return the functions that a function calls outside of inner functions, if it adds or multiplies and returns."""
+    body = function.node.body if isinstance(function.node.body, list) else [function.node.body]
+    parts = [part for one in body if not hasattr(one, "decorator_list") for part in walk(one)]
+    gives = body is not function.node.body or any(type(one).__name__ == "Return" and one.value for one in parts)
+    adds = any(type(getattr(one, "op", None)).__name__ in {"Add", "Mult"} for one in parts)
+    return {getattr(one.func, "id", "") for one in parts if type(one).__name__ == "Call"} if gives and adds else set()
 
 
 def _rewards(namespace: dict[str, Any], name: str | None) -> tuple[list[Reward], str | None]:
     """Return the reward functions, and the name of the function that makes their rubric, if there is one."""
-    rubrics = [one for one in namespace.values() if type(one).__name__ == "Rubric" and getattr(one, "funcs", None)]
+    rubrics = _rubrics(namespace)
     if name is None and len(rubrics) == 1:
         return _of_rubric(rubrics[0], namespace), None
     if name is None and not rubrics and "verifiers" in namespace["__loader__"].get_source("evaluator"):
@@ -106,6 +136,10 @@ def _rewards(namespace: dict[str, Any], name: str | None) -> tuple[list[Reward],
         if made is not None and getattr(made[1], "funcs", None):
             return _of_rubric(made[1], namespace), made[0]
     return _functions(namespace, name), None
+
+
+def _rubrics(namespace: dict[str, Any]) -> list[Any]:
+    return [one for one in namespace.values() if type(one).__name__ == "Rubric" and getattr(one, "funcs", None)]
 
 
 def _of_rubric(rubric: Any, namespace: dict[str, Any]) -> list[Reward]:
