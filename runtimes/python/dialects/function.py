@@ -407,13 +407,15 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
     else:
         found = entry.Entry(method.name, getattr(entry.object_of(namespace, method.of, config), method.function.name))
         function = method.function
-    return _bound(found, function)
+    return _bound(found, function, outline)
 
 
-def _bound(found: entry.Entry, function: Function | None, *, only_columns: bool = False) -> entry.Entry:
+def _bound(
+    found: entry.Entry, function: Function | None, outline: Outline, *, only_columns: bool = False
+) -> entry.Entry:
     """Complete an entry that calls a function. With `only_columns`, parameters with unknown names get no outputs."""
     found.decode = _decode
-    bound = _Binding(found, function, only_columns=only_columns)
+    bound = _Binding(found, function, outline, only_columns=only_columns)
     found.notes += [{"code": "coerced", "message": message} for message in bound.notes()]
     found.bind = lambda args: bound.arguments(args[0])
     scoring = bool(entry.SCORING.intersection(found.name.lower().rpartition(".")[2].split("_")))
@@ -425,7 +427,8 @@ def find_by_columns(namespace: dict[str, Any], name: str) -> entry.Entry:
     """Return an `Entry` that calls the function with this name for rows that have its parameters as columns."""
     found = entry.find_function(namespace, name)
     found.contract = CONTRACT
-    return _bound(found, candidates.outline_of(namespace).functions.get(name), only_columns=True)
+    outline = candidates.outline_of(namespace)
+    return _bound(found, outline.functions.get(name), outline, only_columns=True)
 
 
 def by_columns(namespace: dict[str, Any]) -> Failure | None:
@@ -496,9 +499,10 @@ def _is_verdict(value: Any) -> bool:
 class _Binding:
     """Gives a row's columns to the parameters of one function, whose code is examined only once."""
 
-    def __init__(self, found: entry.Entry, function: Function | None, *, only_columns: bool) -> None:
+    def __init__(self, found: entry.Entry, function: Function | None, outline: Outline, *, only_columns: bool) -> None:
         known = found.signature
         self._found = found
+        self._outline = outline
         self._function = function
         self._lists = {} if function is None else _lists_of(function)
         by_use = set() if function is None else _values_by_use(function)
@@ -557,7 +561,13 @@ class _Binding:
     def _missing(self, name: str, columns: dict[str, Any]) -> Failure:
         kind = "" if self._function is None else self._function.annotation_of(name)
         missing = _missing(self._found.name, name, self._roles.get(name), columns, kind)
-        if _OUTPUT not in self._roles.values() and "." not in self._found.name:
+        public = [one for key, one in self._outline.functions.items() if key[:1] != "_" and one.required]
+        able = [one.name for one in public if set(one.required) <= columns.keys()]
+        if len(able) == 1 and able[0] != self._found.name:
+            missing.hint = (
+                f"the row has all parameters of `{able[0]}`: name it in `settings.entry`, if it is the evaluator"
+            )
+        elif _OUTPUT not in self._roles.values() and "." not in self._found.name:
             missing.hint = (
                 f"{missing.hint}; name `{self._found.name}` in `settings.entry` if it takes its arguments by position"
             )

@@ -43,6 +43,7 @@ CASES = [
     of_lists("preds, labels", 0.5, row=Row({"correct_answer": ["a", "b"]}, ["a", "c"])),
     of_lists("predictions, references", 0.0, row=Row({"correct_answer": ["Paris"]}, "Paris")),
     case(id="a function with the parameters of verl that returns a pair", row=Row({"label": "4"}, "4"), code="def grade_answer(solution_str, ground_truth):\n    return 1.0, 0.0\ndef judge(response, label, **kwargs):\n    return {'pass': response == label}\n", score=1.0),
+    case(id="another function than the one for the row", row=Row(variables={"calls": [1], "limits": [2]}), code="def call_matches(call, pred):\n    return call == pred\ndef holds(calls, limits):\n    return calls == limits\ndef any_holds(calls, groups):\n    return any(holds(calls, one) for one in groups)\n", status="failed", error="missing_input", message="the row has all parameters of `holds`: name it in `settings.entry`"),
     case(id="letters of two texts", row=ALIKE, code="def score(output, expected):\n    return sum(a == b for a, b in zip(output, expected)) / 5\n", score=0.6),
     case(id="y_true is one value, not a list", code="def score(y_true, y_pred):\n    return y_true.strip() == y_pred.strip()\n", score=1.0),
     case(id="a list of scores beside the score of one", code="def score(output, expected):\n    return output == expected\ndef scores(predictions, references):\n    return [score(a, b) for a, b in zip(predictions, references)]\n", score=1.0),
