@@ -32,8 +32,8 @@ _QUESTIONS: Final = ("question", "query", "prompt", "userInput", "user_input")
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
     """Return `{"columns", "inputs", "outputs", "trace", "truth"?}`.
 
-    If the row has `variables` but no outputs, return only the variables, as `columns`. If the row has outputs, the
-    variables count as inputs.
+    If the row has `variables` that contain an output, or no outputs, return only the variables, as `columns`. If the
+    row has outputs and the variables do not, the variables count as inputs.
     """
     row = _one_form(row)
     if row.variables is not None:
@@ -65,9 +65,15 @@ def bind_javascript(row: Row, settings: EvaluatorSettings) -> Binding | Evaluati
 
 
 def _one_form(row: Row) -> Row:
-    """Return a row that has either outputs or variables. If it has both, the variables become inputs."""
+    """Return a row that has either outputs or variables.
+
+    If the row has both, the variables become inputs. But if the variables contain an output, they are the whole row, as
+    in the contracts of other platforms.
+    """
     if row.variables is None or row.outputs is None:
         return row
+    if any(name in row.variables for name in _OUTPUTS):
+        return replace(row, inputs={}, outputs=None)
     return replace(row, inputs={**row.inputs, **row.variables}, variables=None)
 
 
