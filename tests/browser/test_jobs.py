@@ -267,18 +267,15 @@ async def test_a_job_over_a_replaced_data_set_is_compared_and_run_again(
         return client.jobs.wait(client.jobs.create(["length@1"], "quiz").id).id
 
     first = await asyncio.to_thread(made, 1, replace=False)
-    await page.goto(f"/jobs/{first}")
-    await page.get_by_role("button", name="Compare…").click()
     dialog = page.get_by_role("dialog", name="Compare with another job")
-    await expect(dialog).to_contain_text("To compare, upload new answers under the name quiz")
     second = await asyncio.to_thread(made, 22, replace=True)
     await page.goto("/jobs?search=quiz")
     line = page.get_by_role("row").filter(has_text=first[4:12])
     await expect(line.locator(".cell-dataset")).to_have_text("quiz@1 (newest: 2)")
     await page.goto(f"/jobs/{second}")
     await page.get_by_role("button", name="Compare…").click()
-    await expect(dialog.get_by_role("listitem")).to_contain_text("quiz@1, length@1, completed")
-    await dialog.get_by_role("link").click()
+    await expect(dialog.get_by_role("listitem").first).to_contain_text("quiz@1, length@1, completed")
+    await dialog.get_by_role("link").first.click()
     await expect(page).to_have_url(re.compile(f"/compare/{first}/{second}$"))
     await expect(page.get_by_role("row", name="data quiz@1 quiz@2")).to_be_visible()
     await page.goto(f"/jobs/{first}")
@@ -292,6 +289,28 @@ async def test_a_job_over_a_replaced_data_set_is_compared_and_run_again(
     await asyncio.to_thread(client.datasets.delete, "quiz", force=True)
     gone = await asyncio.to_thread(client.jobs.get, first)
     assert (gone.dataset_name, gone.dataset_version, gone.dataset_newest) == ("quiz", None, None)
+
+
+@pytest.mark.long
+async def test_jobs_over_two_data_sets_with_the_same_questions_are_compared(
+    page: Page, seeds: Seeds, client: Client
+) -> None:
+    def made(name: str, answer: str, rows: int = 3) -> str:
+        client.datasets.upload(name, [{"question": f"question {n}", "outputs": answer} for n in range(rows)])
+        return client.jobs.wait(client.jobs.create(["length@1"], name).id).id
+
+    old = await asyncio.to_thread(made, "old-bot", "1")
+    longer = await asyncio.to_thread(made, "longer-bot", "1", rows=4)
+    new = await asyncio.to_thread(made, "new-bot", "22")
+    await page.goto(f"/jobs/{new}")
+    await page.get_by_role("button", name="Compare…").click()
+    choices = page.get_by_role("dialog", name="Compare with another job").get_by_role("listitem")
+    await expect(choices.first).to_contain_text("old-bot@1, length@1, completed")
+    other = choices.filter(has_text=longer[4:12])
+    await expect(other).to_contain_text("completed, has another number of rows")
+    await choices.first.get_by_role("link").click()
+    await expect(page).to_have_url(re.compile(f"/compare/{old}/{new}$"))
+    await expect(page.get_by_role("row", name="data old-bot@1 new-bot@1")).to_be_visible()
 
 
 @pytest.mark.long
