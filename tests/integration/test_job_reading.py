@@ -158,6 +158,18 @@ def test_jobs_over_other_questions_are_not_compared_though_outputs_lie_beside_th
         client.jobs.compare(ids[0], ids[2])
 
 
+def test_the_error_for_rows_in_another_order_names_versions_and_the_remedy(client: Client) -> None:
+    jobs = []
+    for name, order in (("first-bot", "ab"), ("second-bot", "ba")):
+        client.datasets.upload(name, [{"question": question, "outputs": "x"} for question in order], replace=True)
+        jobs.append(client.jobs.create([Evaluator(KIND)], name).id)
+    told = (
+        r"different rows \(first-bot@\d, second-bot@\d\): row 0 differs in question; .* sort both files by the same col"
+    )
+    with pytest.raises(InvalidRequest, match=told):
+        client.jobs.compare(*jobs)
+
+
 @pytest.mark.long
 def test_rows_are_found_by_a_text_on_every_page(client: Client, jobs: list[str]) -> None:
     found = [row.index for row in client.jobs.rows(jobs[0], text="AAAAAAAA is fine")]

@@ -16,7 +16,7 @@ from evaluator_host.engine.system.limited_process import LimitedProcesses
 from evaluator_host.platform.datasets.files import RowsFolder, line_chunks
 from evaluator_host.platform.datasets.mapping import column_of
 from evaluator_host.platform.datasets.suggestion import listed, nearest
-from evaluator_host.platform.datasets.table import Datasets
+from evaluator_host.platform.datasets.table import Dataset, Datasets
 from evaluator_host.platform.jobs.queue import StoredResult
 from evaluator_host.platform.jobs.results.aggregate import (
     NAMES,
@@ -205,8 +205,7 @@ class JobResults:
 
     async def _dataset_name(self, job: Job) -> str:
         with suppress(NotFound):
-            found = await self._datasets.get_dataset(job.workspace_id, job.dataset_id)
-            return f"{found.title}@{found.version}" if found.title else found.id
+            return _version_of(await self._datasets.get_dataset(job.workspace_id, job.dataset_id))
         return job.dataset_id
 
     async def labels_in_common(
@@ -411,8 +410,9 @@ class JobResults:
         answers = {"outputs", "output", "trace", *map(column_of, mapped)}
         if (found := await asyncio.to_thread(rows_differ, self._folder, one, other, answers)) is not None:
             raise InvalidRequest(
-                f"the jobs have different rows ({one.label}, {other.label}): {found}; jobs can be compared only "
-                "if their rows are the same except for the answers"
+                f"the jobs have different rows ({_version_of(one)}, {_version_of(other)}): {found}; jobs can be "
+                "compared only if their rows are the same, in the same order, except for the answers; if only the "
+                "order differs, sort both files by the same column, upload them again, and run both jobs again"
             )
 
     async def _of_evaluator(
@@ -451,6 +451,10 @@ class JobResults:
         if not first or not (rubrics := await rubrics_of(first[0])):
             return found
         return replace(found, metrics=await with_rubrics(found.metrics, rubrics, self._results.every(job_id, scored)))
+
+
+def _version_of(dataset: Dataset) -> str:
+    return f"{dataset.title}@{dataset.version}" if dataset.title else dataset.id
 
 
 def _names(evaluators: Iterable[EvaluatorStatistics]) -> int:
