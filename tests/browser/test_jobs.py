@@ -465,6 +465,11 @@ async def test_a_comparison_lists_the_rows_that_are_found(page: Page, client: Cl
     await expect(worse).to_contain_text("row 2")
     await expect(risen).to_contain_text("row 5")
     await page.reload()
+    await expect(page.get_by_text("1 of these 4 rows match the search.").first).to_be_visible()
+    async with page.expect_download() as download:
+        await page.get_by_role("button", name="Rows that are worse: save as CSV").click()
+    saved = list(csv.DictReader((await (await download.value).path()).read_text().splitlines()))
+    assert [one["row"] for one in saved] == ["2"]
     await expect(worse).to_have_count(1)
     await page.get_by_label("Outcome").select_option("Passes in the later job")
     await expect(page.get_by_text("No changed row matches the search.")).to_have_count(1)

@@ -55,20 +55,23 @@ async function resultsOf({ job, evaluator }: Side, rows: readonly number[], sign
 
 const SAVED = ["row", "id", "before", "after", "change", "passed_before", "passed_after", "why", "outputs", "inputs"];
 
-/** Save all changed rows as CSV, with what the later job scored; `every` is their route. */
-async function saveChanges(every: string, sides: readonly Side[], name: string): Promise<void> {
+/** Save the changed rows as CSV, or those in `only`, those that changed most first; `every` is the route of all. */
+async function saveChanges(every: string, sides: readonly Side[], name: string, only: ReadonlySet<number> | null): Promise<void> {
   const changes: Change[] = [];
   for (let after: number | null = -1; after !== null; ) {
     const page: ChangePage = await call<ChangePage>("GET", `${every}&after=${after}`);
-    changes.push(...page.changes);
+    changes.push(...page.changes.filter(({ row }) => only === null || only.has(row)));
     after = page.next;
   }
+  const most = ({ before, after }: Change) => (before === null || after === null ? Infinity : Math.abs(difference(before, after)));
+  changes.sort((one, other) => (most(one) === most(other) ? one.row - other.row : most(other) - most(one)));
   const [earlier, later] = await Promise.all([sides[0]!, sides.at(-1)!].map((side) => resultsOf(side, changes.map(({ row }) => row))));
   const { job } = sides.at(-1)!;
+  const outputBefore = (was: JobRow | undefined) => (was === undefined ? "" : asText(outputOf(sides[0]!.job, was)));
   const lines = changes.map(({ row, before, after }) => {
     const [was, now] = [earlier!.get(row)?.[0], later!.get(row)?.[0]];
     const change = before === null || after === null ? null : Number(difference(before, after).toPrecision(12));
-    const said = now === undefined ? [] : [wordsOf(now.result), asText(outputOf(job, now)), JSON.stringify(inputsOf(job, now))];
+    const said = now === undefined ? [] : [wordsOf(now.result), outputBefore(was), asText(outputOf(job, now)), JSON.stringify(inputsOf(job, now))];
     return [row, idOf(now?.row ?? {}), before, after, change, verdict(was), verdict(now), ...said];
   });
   saveAs(csv(SAVED, lines), `${name}.csv`);
@@ -206,7 +209,7 @@ export function ChangedRows({ title, label, rows: first, all = first.length, eve
   const save = (route: string) => {
     setSaving(true);
     setUnsaved(null);
-    saveChanges(route, sides, oneLine(label, 40).toLowerCase().replaceAll(" ", "-")).catch(setUnsaved).finally(() => setSaving(false));
+    saveChanges(route, sides, oneLine(label, 40).toLowerCase().replaceAll(" ", "-"), only).catch(setUnsaved).finally(() => setSaving(false));
   };
   const wantsEvery = asksEvery || (only !== null && all > first.length);
   const listed = useLoaded(async (signal) => (wantsEvery && every ? (await call<ChangePage>("GET", every, { signal })).changes.map(({ row }) => row) : null), [wantsEvery, every]);
@@ -242,7 +245,7 @@ export function ChangedRows({ title, label, rows: first, all = first.length, eve
       {found.error !== null && <ErrorNote error={found.error} onRetry={found.reload} />}
       {found.value === null && found.error === null && <Spinner label="Loading rows" />}
       {changed.length === 0 && <p class="muted">{only === null ? "No rows." : "No changed row matches the search."}</p>}
-      {changed.length > 0 && only !== null && <p class="muted">{`${count(changed.length)} changed rows match the search.`}</p>}
+      {changed.length > 0 && only !== null && <p class="muted">{`${count(changed.length)} of these ${count(all)} rows match the search.`}</p>}
       {changed.length > 0 && found.value && (
         <Table label={label} head={head} class={found.loading ? "rows-busy" : ""}>
           {found.value.rows.map((row) => (
