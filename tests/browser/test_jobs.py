@@ -337,7 +337,7 @@ async def test_statistics_and_plots_of_many_rows_are_taken_home(page: Page, seed
         len(score.histogram)
     )
     async with page.expect_download() as download:
-        await from_more(page, "Download rows as JSON Lines")
+        await from_more(page, "Download all rows as JSON Lines")
     lines = (await (await download.value).path()).read_text().splitlines()
     assert len(lines) == 2000
     assert json.loads(lines[-1])["index"] == 1999

@@ -219,6 +219,7 @@ def test_a_table_of_rows_says_that_more_follow(url: str, jobs: list[str]) -> Non
     )
     assert "20 of 3000 rows; --limit shows more" in first.stderr
     assert "the first 2 of these rows; --limit shows more" in filtered.stderr
+    assert "writes all 3000 rows of the job" in " ".join(filtered.stderr.split())
     assert (len(json.loads(as_json.stdout)), as_json.stderr) == (20, "")
 
 

@@ -318,7 +318,9 @@ def rows(
         chosen = any(value is not None for name, value in filters.items() if name != "sort")
         unit = of.unit if evaluator is None else "row"
         shown = f"{limit} of {counted(of.progress.done, unit)}" if not chosen else f"the first {limit} of these {unit}s"
-        err.print(plain(f"{shown}; --limit shows more, and {next_command(f'jobs download {job} rows.csv')} writes all"))
+        every = f"all {counted(of.progress.done, of.unit)} of the job" if chosen else "all"
+        download = next_command(f"jobs download {job} rows.csv")
+        err.print(plain(f"{shown}; --limit shows more, and {download} writes {every}"))
 
 
 @app.command()

@@ -137,7 +137,7 @@ function MoreActions({ job, query }: { job: JobReport; query: URLSearchParams })
         <MenuLine />
         {FORMATS.map(([format, name]) => (
           <MenuItem key={format} onClick={() => take(format)}>
-            Download rows as {name}
+            Download all rows as {name}
           </MenuItem>
         ))}
         {isFinal(job.status) && (
