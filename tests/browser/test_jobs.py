@@ -410,8 +410,10 @@ async def test_two_jobs_are_compared(page: Page, seeds: Seeds, client: Client) -
         await page.get_by_role("button", name="Rows that are worse: save as CSV").click()
     saved = list(csv.DictReader((await (await download.value).path()).read_text().splitlines()))
     changes = await asyncio.to_thread(lambda: list(client.jobs.changes(seeds.before, seeds.after, better=False)))
-    assert [int(one["row"]) for one in saved] == [change.row for change in changes]
-    first = await asyncio.to_thread(client.jobs.row, seeds.after, changes[0].row)
+    assert sorted(int(one["row"]) for one in saved) == [change.row for change in changes]
+    falls = [float(one["change"] or "-inf") for one in saved]
+    assert falls == sorted(falls), "the rows must be saved worst first"
+    first = await asyncio.to_thread(client.jobs.row, seeds.after, int(saved[0]["row"]))
     assert saved[0]["passed_after"] == str(first.results[0].result["passed"]).lower().replace("none", "")
     assert set(json.loads(saved[0]["inputs"])) <= set(first.row)
     async with page.expect_download() as download:
@@ -463,13 +465,13 @@ async def test_a_comparison_lists_the_rows_that_are_found(page: Page, client: Cl
     await page.keyboard.press("Enter")
     await expect(worse).to_have_count(1)
     await expect(worse).to_contain_text("row 2")
-    await expect(risen).to_contain_text("row 5")
-    await page.reload()
     await expect(page.get_by_text("1 of these 4 rows match the search.").first).to_be_visible()
     async with page.expect_download() as download:
         await page.get_by_role("button", name="Rows that are worse: save as CSV").click()
     saved = list(csv.DictReader((await (await download.value).path()).read_text().splitlines()))
     assert [one["row"] for one in saved] == ["2"]
+    await expect(risen).to_contain_text("row 5")
+    await page.reload()
     await expect(worse).to_have_count(1)
     await page.get_by_label("Outcome").select_option("Passes in the later job")
     await expect(page.get_by_text("No changed row matches the search.")).to_have_count(1)

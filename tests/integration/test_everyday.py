@@ -252,16 +252,16 @@ def test_a_row_that_failed_is_told_where_jobs_are_compared(client: Client, url: 
     shown = command(url, "jobs", "compare", before, after, "--out", str(worse))
     assert "worse: row 2 (id d7), 1 -> no score\nworse: row 1 (id =b), 1 -> 0" in shown
     lines = list(csv.reader(worse.read_text().splitlines()))
-    header = "row,id,evaluator,before,after,change,passed_before,passed_after,why,outputs,inputs"
+    header = "row,id,evaluator,before,after,change,passed_before,passed_after,why,outputs_before,outputs,inputs"
     assert lines[0] == header.split(",")
-    assert lines[1][:9] == ["1", "'=b", "lost-exact@1", "1.0", "0.0", "-1.0", "true", "false", ""]
-    assert lines[1][9:] == ["c", '{"gold":"b","old":"b","id":"=b"}']
-    assert lines[2][:8] == ["2", "d7", "lost-exact@1", "1.0", "", "", "true", ""]
-    assert lines[2][8].startswith("binding_error: the mapping")
+    assert lines[2][:9] == ["1", "'=b", "lost-exact@1", "1.0", "0.0", "-1.0", "true", "false", ""]
+    assert lines[2][9:] == ["b", "c", '{"gold":"b","old":"b","id":"=b"}']
+    assert lines[1][:8] == ["2", "d7", "lost-exact@1", "1.0", "", "", "true", ""]
+    assert lines[1][8].startswith("binding_error: the mapping")
     command(url, "jobs", "compare", before, after, "--out", str(tmp_path / "worse.jsonl"))
     rows = [json.loads(line) for line in (tmp_path / "worse.jsonl").read_text().splitlines()]
-    assert [(row["row"], row["id"], row["change"]) for row in rows] == [(1, "=b", -1), (2, "d7", None)]
-    assert (rows[0]["outputs"], rows[0]["inputs"]["gold"]) == ("c", "b")
+    assert [(row["row"], row["id"], row["change"]) for row in rows] == [(2, "d7", None), (1, "=b", -1)]
+    assert (rows[1]["outputs_before"], rows[1]["outputs"], rows[1]["inputs"]["gold"]) == ("b", "c", "b")
     command(url, "jobs", "compare", before, after, "--out", str(tmp_path / "worse.xlsx"), code=2)
     assert "0 rows better, 2 worse (1 of which fail now)" in shown
     assert "passed: 100.0% -> 50.0% (-50.0 points), over 2 rows with a verdict in both" in shown

@@ -1,5 +1,6 @@
 """`jobs`: create, watch, inspect and compare jobs on a host."""
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -441,14 +442,14 @@ def compare(
 
 _WORSE: Final = (
     *("row", "id", "evaluator", "before", "after", "change"),
-    *("passed_before", "passed_after", "why", "outputs", "inputs"),
+    *("passed_before", "passed_after", "why", "outputs_before", "outputs", "inputs"),
 )
 
 
 def _write_worse(
     client: Client, jobs: tuple[JobReport, JobReport], compared: Sequence[Comparison], file: Path, *, by_place: bool
 ) -> None:
-    """Write a file of the rows whose score fell, or that fail in the later job, with the outputs in that job."""
+    """Write a file of the rows whose score fell, or that fail in the later job, worst first, with both outputs."""
     from evaluator_host.platform.jobs.results.exports import csv_lines  # noqa: PLC0415 - few commands need it
 
     ids = jobs[0].id, jobs[1].id
@@ -457,7 +458,8 @@ def _write_worse(
         if file.suffix == ".csv":
             opened.write(csv_lines([_WORSE]))
         for one in compared:
-            changes = list(client.jobs.changes(*ids, evaluator=one.before, better=False, by_place=by_place))
+            asked = client.jobs.changes(*ids, evaluator=one.before, better=False, by_place=by_place)
+            changes = sorted(asked, key=_fall, reverse=True)
             for at in range(0, len(changes), _ROWS_ASKED):
                 lines = _worse_lines(client, jobs, one, changes[at : at + _ROWS_ASKED])
                 count += len(lines)
@@ -469,25 +471,31 @@ def _write_worse(
     err.print(plain(f"wrote {counted(count, 'row')} to {file}"))
 
 
+def _fall(change: Change) -> float:
+    """Return by how much a row's score fell; infinity if it has no score in one of the jobs."""
+    return math.inf if change.before is None or change.after is None else difference(change.after, change.before)
+
+
 def _worse_lines(
     client: Client, jobs: tuple[JobReport, JobReport], one: Comparison, changes: Sequence[Change]
 ) -> list[list[Any]]:
     """Return a line for each changed row, with a value for each column of `_WORSE`."""
     rows = [change.row for change in changes]
     earlier = {
-        found.index: found.result
-        for found in client.jobs.first_rows(jobs[0].id, _ROWS_ASKED, evaluator=one.before, row=rows, brief=True)
+        found.index: found for found in client.jobs.first_rows(jobs[0].id, _ROWS_ASKED, evaluator=one.before, row=rows)
     }
     later = {
         found.index: found for found in client.jobs.first_rows(jobs[1].id, _ROWS_ASKED, evaluator=one.after, row=rows)
     }
     lines: list[list[Any]] = []
     for row, before, after in ((change.row, change.before, change.after) for change in changes):
-        now = later[row]
+        was, now = earlier[row], later[row]
+        outputs_before, _ = said(was, jobs[0].mapping.get("outputs"))
         outputs, inputs = said(now, jobs[1].mapping.get("outputs"))
         change = None if before is None or after is None else difference(before, after)
-        verdicts = earlier[row]["passed"], now.result["passed"]
-        lines.append([row, id_of(now.row), one.after, before, after, change, *verdicts, why(now), outputs, inputs])
+        verdicts = was.result["passed"], now.result["passed"]
+        scores = (before, after, change, *verdicts)
+        lines.append([row, id_of(now.row), one.after, *scores, why(now), outputs_before, outputs, inputs])
     return lines
 
 

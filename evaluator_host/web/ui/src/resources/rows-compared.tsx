@@ -53,7 +53,7 @@ async function resultsOf({ job, evaluator }: Side, rows: readonly number[], sign
   return found;
 }
 
-const SAVED = ["row", "id", "before", "after", "change", "passed_before", "passed_after", "why", "outputs", "inputs"];
+const SAVED = ["row", "id", "before", "after", "change", "passed_before", "passed_after", "why", "outputs_before", "outputs", "inputs"];
 
 /** Save the changed rows as CSV, or those in `only`, those that changed most first; `every` is the route of all. */
 async function saveChanges(every: string, sides: readonly Side[], name: string, only: ReadonlySet<number> | null): Promise<void> {
