@@ -676,3 +676,13 @@ async def test_a_missing_column_has_one_warning(service: Service) -> None:
     result = await service.evaluate(evaluator, ROW)
     [note] = result.warnings
     assert note.message.startswith("the code reads `expected`, but the row has `correct_answer` instead")
+
+
+@BUBBLEWRAP
+async def test_a_missing_column_in_a_subscript_is_told_as_a_key_error(service: Service) -> None:
+    code = "def evaluate(inputs, outputs, trace):\n    return outputs == inputs['expected']\n"
+    result = await service.evaluate(Evaluator(code), ROW)
+    assert result.error is not None
+    assert "KeyError" in str(result.error.type)
+    [note] = (one for one in result.warnings if one.code == "missing_column")
+    assert note.message.endswith("so the code gets None or its default, and a KeyError from a subscript")

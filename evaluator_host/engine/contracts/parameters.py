@@ -142,7 +142,8 @@ def _missing_column(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Not
     there = [name for name in given if meaning(name) == EXPECTED or name == evaluator.settings.correct_answer_key]
     if not there:
         return ()
-    absent = "None or its default" if evaluator.language is Language.PYTHON else "undefined"
+    python = evaluator.language is Language.PYTHON
+    absent = "None or its default, and a KeyError from a subscript" if python else "undefined"
     message = f"the code reads {_quoted(wanted)}, but the row has {_quoted(there)} instead, so the code gets {absent}"
     return (Note("missing_column", message, "rename one of them, or map the column"),)
 
