@@ -199,6 +199,7 @@ class ReportFiles:
         same = SameRows.of(report, self._before, "score")
         told = same.told(self.baseline or results, self.max_drop)
         err.print(plain(told))
+        err.print(plain(_changed_rows(report, self._before)))
         if self.max_drop is None or (same.drop is not None and not exceeds(same.drop, self.max_drop)):
             return {}
         if same.drop is None:
@@ -294,6 +295,16 @@ def markdown(report: RowsReport, baseline: RowsReport | None = None) -> str:
     if lowest and not worse:
         lines += ["", "The lowest scores:", "", *_table(lowest)]
     return "\n".join(lines) + "\n"
+
+
+def _changed_rows(report: RowsReport, baseline: RowsReport) -> str:
+    """Return how many rows are better and worse than in the baseline, and the worst of them with their scores."""
+    worse, better = _worse(report, baseline), _worse(baseline, report)
+    lines = [f"{counted(len(better), 'row')} better, {len(worse)} worse{_first(worse, 'worst') if worse else ''}"]
+    for now, then in worse[:_SHOWN]:
+        named = "" if now.id is None else f" (id {now.id})"
+        lines.append(f"worse: row {now.index}{named}, {rounded(then)} -> {_score(now) or 'no score'}")
+    return "\n".join(lines)
 
 
 def _worse(report: RowsReport, baseline: RowsReport) -> list[tuple[ReportedRow, float]]:

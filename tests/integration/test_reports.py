@@ -74,7 +74,8 @@ def test_a_run_writes_junit_and_markdown_with_the_change(folder: Path) -> None:
     second = cli(folder, "run", "half.py", "--data", "good.jsonl", "--markdown", "summary.md", "--baseline",
                  "before.jsonl", "--max-drop", "0.3")  # fmt: skip
     assert second.returncode == 1, second.stderr
-    assert "the mean is 0.375 lower than in before.jsonl\n--max-drop allows 0.3, so the exit code is 1" in second.stderr
+    assert "the mean is 0.375 lower than in before.jsonl\n0 rows better, 2 worse\nworse: row 0, " in second.stderr
+    assert "--max-drop allows 0.3, so the exit code is 1" in second.stderr
     gated = cli(folder, "run", "half.py", "--data", "good.jsonl", "--baseline", "before.jsonl", "--max-drop", "0.3",
                 "--fail-under", "0.6", "--junit", "junit.xml")  # fmt: skip
     suite = ET.parse(folder / "junit.xml").getroot()[0]
