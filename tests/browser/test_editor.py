@@ -460,11 +460,14 @@ async def test_it_can_be_used_in_narrow_and_wide_windows(look: Look, width: int)
 
 
 @pytest.mark.long
-async def test_written_code_is_not_lost_to_an_example_or_a_link(page: Page) -> None:
+@pytest.mark.parametrize("edited", [False, True])
+async def test_written_code_is_not_lost_to_an_example_or_a_link(page: Page, *, edited: bool) -> None:
     await open_workbench(page)
     await write(page, CODE, "def evaluate(inputs, outputs, trace):\n    return 1  # an hour of work\n")
     await start_from(page, "Edit distance")
     await expect(page.get_by_role("textbox", name=CODE)).not_to_contain_text("an hour of work")
+    if edited:
+        await write(page, CODE, "def evaluate(inputs, outputs, trace):\n    return 0  # a quick try\n")
     await page.get_by_role("button", name="Restore it").click()
     await expect(page.get_by_role("textbox", name=CODE)).to_contain_text("an hour of work")
     await expect(page.get_by_role("button", name="Restore it")).to_have_count(0)

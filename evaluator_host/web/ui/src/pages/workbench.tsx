@@ -48,7 +48,7 @@ export default function WorkbenchPage({ query }: PageProps) {
   const replace = (another: Draft) => {
     setDraft((before) => {
       const isOwn = before.example === null && before.code.trim() !== "" && before.code !== another.code;
-      setAside(isOwn ? before : null);
+      setAside(isOwn && another !== aside ? before : null);
       if (isOwn) keepDraft(before);
       beginDraft();
       return another;
