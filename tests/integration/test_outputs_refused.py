@@ -168,6 +168,7 @@ def test_commands_refuse_and_say_what_to_type(folder: Path, server: Server) -> N
         code, printed = cli("run", "exact.py", "--data", "support.jsonl", *where)
         assert code == 2
         assert "support.jsonl has id, question, expected, reply; did you mean --map outputs=reply?" in printed
+        assert "or, if the rows have no outputs, add --map outputs=none" in printed
     code, printed = cli("run", "exact.py", "--data", "support.jsonl", "--map", "outputs=reply", "--json")
     assert json.loads(printed)["mean"] == 0.5
     code, printed = cli("run", "exact.py", "--data", "support.jsonl", "--map", "outputs=repply")

@@ -200,7 +200,7 @@ class FirstRows:
         message = f"no column is mapped to outputs; {self.has}"
         if self.for_command:
             message += f"; did you mean --map outputs={output}?" if output else "; add --map outputs=COLUMN"
-            hint = "add --map outputs=none if the rows have no outputs"
+            hint = "or, if the rows have no outputs, add --map outputs=none"
         else:
             message += f"; did you mean outputs={output}?" if output else ""
             shown = output or "COLUMN"
