@@ -124,7 +124,10 @@ def run(
     markdown: Annotated[Path | None, typer.Option(help="Add a Markdown report to this file.")] = None,
     baseline: Annotated[
         Path | None,
-        typer.Option(help="Results of an earlier run, written by --out. Reports show what changed since then."),
+        typer.Option(
+            help="Results of an earlier run, written by --out. Reports show what changed since then; for "
+            "an interval, run both as jobs on a host, and use `jobs compare`."
+        ),
     ] = None,
     max_drop: Annotated[
         float | None, typer.Option(help="Exit 1 if the mean is lower than in --baseline by more than this.")
