@@ -117,7 +117,8 @@ class Bridge {
   /** Record that code reads an environment variable that is not set, if the name says that it is for a key. @param {string} name */
   lacksVariable(name) {
     const { keys, over } = this.#slot;
-    if (!over && OF_KEYS.test(name) && keys.length < MOST_KEYS && !keys.includes(name)) keys.push(name.slice(0, NAME_CHARS));
+    const isOptional = `${name.split('_')[0]}_API_KEY` in process.env; // a client that has a key looks for others, such as OPENAI_ADMIN_KEY
+    if (!over && !isOptional && OF_KEYS.test(name) && keys.length < MOST_KEYS && !keys.includes(name)) keys.push(name.slice(0, NAME_CHARS));
   }
 
   /** Open a file of the package set. @param {string} file a path that `locate` returned */

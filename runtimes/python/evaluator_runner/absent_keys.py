@@ -29,9 +29,13 @@ def install() -> None:
             try:
                 return str(super().__getitem__(key))
             except KeyError:
-                if type(key) is str and len(names) < _MOST and _is_needed(key):
+                if type(key) is str and len(names) < _MOST and _is_needed(key) and not self._has_client_key(key):
                     names[key[:_NAME_CHARS]] = None
                 raise
+
+        def _has_client_key(self, name: str) -> bool:
+            """Whether the client that looks for `name`, such as OPENAI_ADMIN_KEY, has its key, OPENAI_API_KEY."""
+            return self.encodekey(f"{name.split('_')[0]}_API_KEY") in self._data
 
     os.environ.__class__ = Environment
 
