@@ -50,7 +50,10 @@ def check(
     ] = False,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Check syntax, contract, parameters, imports, and the cases beside FILE (NAME.cases.jsonl). Exit 1 on problems."""
+    """Check syntax, contract, parameters, imports, and the cases next to FILE (NAME.cases.jsonl).
+
+    Exit 1 on problems.
+    """
     settings = load_settings(sandbox=sandbox, data_dir=data_dir, idle_sandboxes=0)
     read = partial(
         read_evaluator,

@@ -1,4 +1,4 @@
-"""`test` runs the cases beside evaluators, and compares the results. `watch` repeats a run whenever a file is saved."""
+"""`test` runs the cases next to evaluators, and compares the results. `watch` repeats a run when a file is saved."""
 
 import subprocess
 import sys

@@ -424,7 +424,7 @@ class Run:
             return
         self._told.add(message)
         if len(self._told) <= _BAD_LINES_SHOWN:
-            err.print(plain(f"{self.data}:{line}: {message}; left out"))
+            err.print(plain(f"{self.data}:{line}: {message}; the line is left out"))
         elif len(self._told) == _BAD_LINES_SHOWN + 1:
             err.print("there are more bad lines; the summary says how many")
 

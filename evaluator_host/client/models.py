@@ -52,7 +52,7 @@ class ModelVerbs(NamedVerbs[TransportT, RegisteredModel]):
 
     @verb
     async def update(self, name: str, /, **changes: Json) -> RegisteredModel:
-        """Change fields of a model, and return the model. The changes apply from its next request on.
+        """Change fields of a model, and return the model. The changes apply from its next request.
 
         Costs that were counted before do not change.
 

@@ -203,7 +203,9 @@ class _JobProcess:
         self._store = store
         self._count = count
         self._wake = asyncio.Event()
-        self._mark: tuple[Any, ...] | None = None  # state of the SQLite file when there were no jobs in it
+        self._mark: tuple[Any, ...] | None = (
+            None  # state of the SQLite file at the last check, if no job was waiting or running
+        )
 
     def wake(self) -> None:
         """Check for queued jobs now, before the next regular check."""

@@ -136,7 +136,7 @@ async def grave_findings(page: Page, *, colours: bool = False) -> list[str]:
 
 
 async def from_more(page: Page, action: str) -> None:
-    """Choose an action from a page's menu *More*."""
+    """Choose an action from a page's *More* menu."""
     await page.get_by_role("button", name="More", exact=True).click()
     await page.get_by_role("menuitem", name=action).click()
 

@@ -112,7 +112,7 @@ def test_a_newcomer_s_path_by_command(url: str, tmp_path: Path) -> None:
     assert made.stdout.startswith("capital-check@1  evaluate  sha256:")
     uploaded = command(url, "datasets", "upload", str(tmp_path / "capitals.csv"))
     assert uploaded.stdout == "capitals: 3 rows, columns question, gold, answer\n"
-    assert ":4: it has 2 cells, but the header has 3; left out" in uploaded.stderr
+    assert ":4: it has 2 cells, but the header has 3; the line is left out" in uploaded.stderr
     edited = command(url, "datasets", "edit", "capitals-1", "--add", '{"answer": "Rome"}', "--create")
     assert edited.stdout == "capitals-1@1: 1 row\n"
     command(url, "datasets", "delete", "capitals-1")

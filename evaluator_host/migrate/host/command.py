@@ -156,7 +156,7 @@ def _is_wanted(file: Path, folder: Path) -> bool:
 
 def _rows(data: Path, mapping: Mapping, limit: int, settings: Settings) -> tuple[Row, ...]:
     def report(line: int, message: str) -> None:
-        err.print(plain(f"{data}:{line}: {message}; left out"))
+        err.print(plain(f"{data}:{line}: {message}; the line is left out"))
 
     rows = RowFile(data, mapping, max_row_bytes=settings.body_mb << 20, limit=limit, report=report)
     found = tuple(one.row for one in rows)

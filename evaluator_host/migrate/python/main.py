@@ -222,7 +222,10 @@ def _column(use: Use) -> tuple[Node | None, str | None, str | None]:
 
 
 def _own_statement(read: Node, key: str) -> Node | None:
-    """Return the statement `key = inputs["key"]` that contains this read at the function's top level, or None."""
+    """Return the statement `key = inputs["key"]` that contains this read at the function's top level.
+
+    Return None if there is no such statement, or if the function has no other.
+    """
     assignment = read.parent
     if assignment is None or assignment.type != "assignment" or child(assignment, "right") != read:
         return None
@@ -231,8 +234,8 @@ def _own_statement(read: Node, key: str) -> Node | None:
         return None
     block = statement.parent
     function = block.parent if block is not None and block.type == "block" else None
-    alone = block is not None and len(code_children(block)) > 1
-    return statement if alone and function is not None and function.type == "function_definition" else None
+    has_others = block is not None and len(code_children(block)) > 1
+    return statement if has_others and function is not None and function.type == "function_definition" else None
 
 
 def _whole_line(draft: Draft, statement: Node) -> tuple[int, int]:

@@ -53,7 +53,7 @@ def upload(
     for note in made.notes:
         err.print(plain(f"{file}: {note}"))
     for bad in made.bad_rows:
-        err.print(plain(f"{file}:{bad.line}: {bad.message}; left out"))
+        err.print(plain(f"{file}:{bad.line}: {bad.message}; the line is left out"))
     if made.bad_row_count > len(made.bad_rows):
         err.print(f"further bad lines that were left out: {made.bad_row_count - len(made.bad_rows)}")
 

@@ -78,7 +78,7 @@ def store(
     require_cases: Annotated[
         bool,
         typer.Option(
-            "--require-cases", help="Store the evaluator only if the cases beside FILE (NAME.cases.jsonl) pass."
+            "--require-cases", help="Store the evaluator only if the cases next to FILE (NAME.cases.jsonl) pass."
         ),
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Store the evaluator even if it does not load.")] = False,

@@ -255,7 +255,7 @@ def rename(
 ) -> None:
     """Give a job another name."""
     found = client.jobs.rename(named_job(client, job).id, name or None)
-    err.print(plain(f"{found.id} is named {found.name}" if found.name else f"{found.id} has no name now"))
+    err.print(plain(f"{found.id} is named {found.name}" if found.name else f"{found.id} now has no name"))
 
 
 @app.command()
@@ -593,7 +593,8 @@ def _print_failures(client: Client, job: JobReport) -> None:
     groups = client.jobs.failures(job.id)
     out.print(failures_table(groups[:_GROUPS_SHOWN]))
     if len(groups) > _GROUPS_SHOWN:
-        out.print(plain(f"{len(groups) - _GROUPS_SHOWN} more groups: {next_command(f'jobs failures {job.id}')}"))
+        more = counted(len(groups) - _GROUPS_SHOWN, "more group")
+        out.print(plain(f"{more}; to list all groups: {next_command(f'jobs failures {job.id}')}"))
     out.print(plain(f"every failed {job.unit}: {_failed_rows(job.id, job.progress.failed)}"))
 
 

@@ -93,7 +93,10 @@ def update(
     client: ClientOption,
     as_json: JsonOption = False,
 ) -> None:
-    """Change fields of a workspace's model, from its next request on. Past costs stay as they were counted."""
+    """Change fields of a workspace's model.
+
+    The changes apply from its next request. Past costs stay as they were counted.
+    """
     prices = _given(input_price=input_price, output_price=output_price)
     fields = _given(url=model_url, kind=kind, model=model, secret=secret, timeout_s=timeout_s, retries=retries)
     changes = dict.fromkeys(one.replace("-", "_") for one in unset or ()) | fields | prices

@@ -50,7 +50,7 @@ def interpret(
     *,
     settings: EvaluatorSettings = DEFAULTS,
 ) -> Scored | EvaluationError:
-    """Read the `ScoreResult`s; the score is the first one that has a value and did not fail."""
+    """Read the `ScoreResult`s; the score is the mean of those that have a value and did not fail."""
     value = object_sent(returned)
     if isinstance(value, EvaluationError):
         return value

@@ -1,4 +1,4 @@
-"""Writes the results of an eval set as UiPath's own command line does (--output-file), and prints them.
+"""Converts the results of an eval set to UiPath's file (`--output-file`), and to the report that this host prints.
 
 UiPath's format has one number per result: 100 or 0 for a boolean, 0 for an error, a number unchanged. This host's
 format has a score from 0 to 1, or null, and also the raw value.

@@ -35,7 +35,7 @@ def install() -> None:
 
         def _has_client_key(self, name: str) -> bool:
             """Whether the client that looks for `name`, such as OPENAI_ADMIN_KEY, has its key, OPENAI_API_KEY."""
-            return self.encodekey(f"{name.split('_')[0]}_API_KEY") in self._data
+            return self.encodekey(f"{name.partition('_')[0]}_API_KEY") in self._data
 
     os.environ.__class__ = Environment
 

@@ -23,7 +23,8 @@ _AHEAD_CALLS = 32  # maximum number of unanswered calls in a shared process
 _AHEAD_BYTES = 256 * 1024
 _ERROR_BYTES = 256 * 1024  # number of bytes for an error's message and traceback as JSON
 _FORK_TRIES = 50
-_PASS_ON_S = 0.5  # seconds that the host and a row may take to pass on a large call
+# seconds within which a large call must pass from the host to its row; if it takes longer, the host or the row is late
+_PASS_ON_S = 0.5
 _EARLY_DEATHS = 3  # number of consecutive row processes that may die before their first call; then the sandbox ends
 # how many times to check whether the row process is dead, 1 ms apart; a count, not a time limit, because each check
 # takes longer on a busy machine

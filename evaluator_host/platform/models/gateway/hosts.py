@@ -21,10 +21,10 @@ _NOT_PUBLIC: Final = tuple(  # networks that are not public, although `ipaddress
         (
             "168.63.129.16/32",  # services of Azure's platform, on each machine in Azure
             "192.0.0.0/24",  # IETF protocols, and a metadata service of Oracle's cloud
-            "192.31.196.0/24",  # anycast, which the nearest network answers: AS112, AMT, relays of 6to4
-            "192.52.193.0/24",
-            "192.88.99.0/24",
-            "192.175.48.0/24",
+            "192.31.196.0/24",  # AS112, anycast
+            "192.52.193.0/24",  # AMT relays, anycast
+            "192.88.99.0/24",  # 6to4 relays, anycast
+            "192.175.48.0/24",  # AS112, anycast
             "2001::/23",  # IETF protocols, Teredo among them
             "2002::/16",  # 6to4, which embeds IPv4 addresses
             "2620:4f:8000::/48",  # AS112, name servers for private addresses

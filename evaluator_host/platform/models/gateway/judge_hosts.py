@@ -46,8 +46,9 @@ class JudgeHosts:
         parts = require_url(url)
         if is_listed(parts, self._listed):
             return
-        setting = f"EVALUATOR_HOST_JUDGE_HOSTS='[\"{parts.hostname}\"]'"
-        hint = f"the operator can allow it with {setting} and a restart of the host"
+        hint = (
+            "the operator can allow it by adding it to EVALUATOR_HOST_JUDGE_HOSTS, a JSON list, and restarting the host"
+        )
         if (store := await self._store_to_ask()) is not None:
             if host_of(parts) in await ModelTable(store.database).list_hosts():
                 return

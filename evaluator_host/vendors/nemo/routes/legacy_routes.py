@@ -26,7 +26,7 @@ OLDER: Final = (
 )
 _FAILED: Final[dict[int | str, dict[str, Any]]] = {
     **parts.MISSING,
-    **describe_error(503, "No sandbox starts, or the package index or the database does not answer."),
+    **describe_error(503, "No sandbox can be started, or the package index or the database does not answer."),
     500: {"content": {"application/json": {}}, "description": "A row cannot be scored; `detail` says which and why."},
 }
 
