@@ -45,7 +45,7 @@ const host = new EvaluatorHost({ url: "${origin}"${hasKey() ? ", key: process.en
 const result = await host.evaluate("${reference}", { inputs: { question: "…" }, outputs: "…" });
 console.log(result.score, result.passed, result.reason ?? result.error);
 `,
-    note: "Node 20 and later, Deno, Bun, browsers.",
+    note: "Needs Node 20 or later, Deno, Bun or a browser, and the client: npm install evaluator-host-client-….tgz, a file that each release has and `make dist` makes.",
     page: "api",
   },
   {
