@@ -214,7 +214,8 @@ def test_the_last_job_of_an_evaluator_is_its_newest_however_many_there_are(clien
     assert last.job == first.id
 
 
-def test_a_job_before_the_first_is_refused(url: str) -> None:
+def test_a_job_before_the_first_is_refused(url: str, client: Client) -> None:
+    client.jobs.create([Evaluator(EXACT)], [{"inputs": {"correct_answer": "a"}, "outputs": "a"}])
     refused = forked.run(["jobs", "show", "last-999", "--url", url])
     assert refused.returncode == 2
     assert re.search(r"last-999 counts back 999 from the newest job, but there (is|are) only \d+ job", refused.stderr)

@@ -85,7 +85,7 @@ PLACES: Final[dict[str, Bound | str]] = {
     ),
     "platform/datasets/readers.py _delimiter": "the first lines of a file",
     "platform/http/error_log.py NonBlockingHandler": "lines of the host's own, of which it drops those over 10,000",
-    "platform/jobs/queue.py JobQueue": "a byte for each row of a job",
+    "platform/jobs/queue.py _marked": "a byte for each row of a job",
     "platform/jobs/results/exports.py csv_lines": Bound(
         "platform/jobs/results/row_reader.py PART_BYTES", "jobs/test_rows_read.py"
     ),
