@@ -1,4 +1,4 @@
-"""What values are called in each programming language, such as `dict` or `object`, for error messages."""
+"""The names that each programming language uses for values, such as `dict` or `object`; error messages use them."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -8,7 +8,7 @@ from evaluator_host.types.evaluator import Json, Language
 
 @dataclass(frozen=True, slots=True)
 class LanguageTerms:
-    """What values are called in one programming language."""
+    """The names of values in one programming language."""
 
     shape: str
     object: str
