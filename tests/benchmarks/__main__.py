@@ -138,7 +138,7 @@ async def _of_idle_sandboxes(settings: Settings, add: Add) -> None:
 
 
 async def _of_jobs(settings: Settings, add: Add) -> None:
-    for isolation, bar, few in ((Isolation.ROW, 0.9, 4000), (Isolation.BATCH, 0.5, jobs.ROWS)):
+    for isolation, bar, few in ((Isolation.ROW, 0.9, 4000), (Isolation.BATCH, 0.65, jobs.ROWS)):
         async with open_engine(settings, prewarm=True) as service:
             bare = await figures.rows_per_s(service, PYTHON, isolation, few)
         ran = await asyncio.to_thread(jobs.run, jobs.ROWS, isolation)
@@ -146,6 +146,8 @@ async def _of_jobs(settings: Settings, add: Add) -> None:
         add(name, ran.rows_per_s, "rows/s", "≥", bar, "in the service, nothing kept", bare)
     add(f"host's peak in a job of {jobs.ROWS:,} rows", ran.peak_mb, "MB", "≤", 250)
     many = await asyncio.to_thread(jobs.run, jobs.MANY_ROWS, Isolation.BATCH)
+    name = f"rows/s of a job of {jobs.MANY_ROWS:,} rows, isolation batch"
+    add(name, many.rows_per_s, "rows/s", "≥", 0.65, "in the service, nothing kept", bare)
     add(
         f"host's peak in a job of {jobs.MANY_ROWS:,} rows", many.peak_mb, "MB", "≤", 1.25, f"{jobs.ROWS:,}", ran.peak_mb
     )

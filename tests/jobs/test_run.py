@@ -320,6 +320,23 @@ async def test_a_cancelled_job_keeps_what_it_scored_and_stops_at_once(desk: Desk
         await desk.board.set_desired_state(WORKSPACE, job.id, DesiredState.RUN)
 
 
+async def test_watchers_of_a_job_share_their_queries(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    find = Jobs.find_overviews
+
+    async def counted(self: Jobs, ids: list[str]) -> Any:
+        asked.append(len(ids))
+        return await find(self, ids)
+
+    monkeypatch.setattr(Jobs, "find_overviews", counted)
+    job = await desk.start(["hang"])
+    watchers = [asyncio.create_task(desk.ended(job)) for _ in range(30)]
+    await desk.reached(job, status=JobStatus.RUNNING)
+    await desk.board.set_desired_state(WORKSPACE, job.id, DesiredState.CANCEL)
+    assert {report.status for report in await asyncio.gather(*watchers)} == {JobStatus.CANCELLED}
+    assert 1 <= len(asked) < len(watchers)
+
+
 @ON_EACH_DATABASE
 @pytest.mark.slow
 async def test_a_paused_job_goes_on_where_it_was(desk: Desk) -> None:

@@ -53,7 +53,8 @@ from evaluator_host.types.jobs import (
 )
 from evaluator_host.types.numbers import per_second
 
-LOOK_EVERY_S: Final = 0.5  # seconds between two queries for a watched job
+_FIRST_LOOK_S: Final = 0.05  # seconds until a watched job is read again for the first time; doubled after each time
+LOOK_EVERY_S: Final = 0.5  # maximum number of seconds between two times
 _JOBS_AT_ONCE: Final = 50  # maximum number of jobs that are read and sent at a time
 _FIRST_JOBS: Final = 4  # number of jobs in the first part; few, since a mapping and a prompt may have 1 MB each
 _PART_BYTES: Final = 2 << 20  # bytes that the jobs in each later part should have
@@ -102,6 +103,7 @@ class JobService:
     models: ModelAccess | None = None  # checks the models of online jobs; None for a host without such jobs
     _watched: Counter[str] = field(init=False, default_factory=Counter)
     _looking: asyncio.Task[dict[str, JobReport | None]] | None = field(init=False, default=None)
+    _looked_at_s: float = field(init=False, default=0.0)
 
     async def create_job(self, spec: JobSpec, workspace_id: str, *, idempotency_key: str | None = None) -> JobReport:
         """Queue a job and return it. If an earlier job has the same idempotency key, return that job.
@@ -286,9 +288,12 @@ class JobService:
         last = await self.get_job(workspace_id, job_id)
         yield last
         self._watched[job_id] += 1
+        pause_s = _FIRST_LOOK_S  # short at first, so that nobody waits half a second for a job of a few rows
         try:
             while not last.status.final:
-                seen = await self._look()
+                await asyncio.sleep(pause_s)
+                seen = await self._look(pause_s / 2)
+                pause_s = min(2 * pause_s, LOOK_EVERY_S)
                 if (report := seen.get(job_id, last)) is None:
                     return
                 if report != last:
@@ -299,20 +304,21 @@ class JobService:
             if not self._watched[job_id]:
                 del self._watched[job_id]
 
-    async def _look(self) -> dict[str, JobReport | None]:
-        """Wait half a second, then return the watched jobs, keyed by id (None if deleted).
+    async def _look(self, age_s: float) -> dict[str, JobReport | None]:
+        """Return the watched jobs as they were at most `age_s` ago, keyed by id (None if deleted).
 
         All watchers share one query.
         """
-        if self._looking is None or self._looking.done():
-            self._looking = asyncio.create_task(self._look_later())
+        now_s = asyncio.get_running_loop().time()
+        if self._looking is None or (self._looking.done() and now_s - self._looked_at_s > age_s):
+            self._looked_at_s = now_s
+            self._looking = asyncio.create_task(self._read_watched())
             # this reads the exception, which asyncio would otherwise log
             self._looking.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await asyncio.shield(self._looking)
 
-    async def _look_later(self) -> dict[str, JobReport | None]:
+    async def _read_watched(self) -> dict[str, JobReport | None]:
         work_for("")  # not for the workspace of the first watcher
-        await asyncio.sleep(LOOK_EVERY_S)
         asked = list(self._watched)
         jobs = await self.jobs.find_overviews(asked) if asked else []
         found = await asyncio.to_thread(lambda: {one.job.id: job_report(one) for one in jobs})
