@@ -169,11 +169,21 @@ async def test_a_caller_that_hangs_up_while_waiting_takes_no_sandbox_with_it() -
         assert len(backend.links) == 1
 
 
-async def test_a_caller_that_hangs_up_in_the_middle_of_a_row_has_it_cancelled() -> None:
+@pytest.mark.parametrize("timeout_s", [60, 0.01], ids=["during the row", "during a late answer"])
+async def test_a_caller_that_hangs_up_in_the_middle_of_a_row_has_it_cancelled(
+    timeout_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsing: list[object] = []
+
+    async def parse(frame: object, _: object) -> None:
+        parsing.append(frame)
+        await asyncio.sleep(60)
+
     async with opened() as (pool, backend):
         lease = await leased(pool, request())
-        call = asyncio.create_task(lease.sandbox.call(row("hang"), timeout_s=60))
-        await until(lambda: bool(backend.links[0].calls))
+        monkeypatch.setattr("evaluator_host.engine.sandbox.session._aside", parse)
+        call = asyncio.create_task(lease.sandbox.call(row("hang"), timeout_s=timeout_s))
+        await until(lambda: bool(backend.links[0].calls if timeout_s == 60 else parsing))
         call.cancel()
         await asyncio.wait([call])
         pool.release(lease)

@@ -485,15 +485,15 @@ class Sandbox:
           limit_s: Seconds, as `linux.work_clock` counts them.
           stops: Whether to cancel the call at its limit, so that the runner reports what it printed.
         """
-        stopped = False
+        late = False
         try:
             frame = await self._next(limit_s)
-        except _NoAnswer as late:
-            if not (stops and late.timed_out):
+        except _NoAnswer as no_answer:
+            if not (stops and no_answer.timed_out):
                 raise
             self.link.write(encode({"type": "cancel", "id": self._unanswered[0]}))
             frame = await self._next(self._grace_s, forgiving=False)
-            stopped = await _aside(frame, messages.is_cancelled)
+            late = True
         expected = self._unanswered.popleft()
         if self.rows:  # not for `prepare` and `load`, which come before the first row
             self._window.answered()
@@ -501,7 +501,7 @@ class Sandbox:
             self._close_gate(expected)
         if frame.header.get("id") != expected:
             raise _NoAnswer(f"got an answer to {frame.header.get('id')!r}, not to {expected!r}")
-        return frame, stopped
+        return frame, late and await _aside(frame, messages.is_cancelled)
 
     def _flush(self) -> None:
         if not self._outgoing:
