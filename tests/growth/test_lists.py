@@ -271,7 +271,7 @@ KINDS: Final = {
         },
         {
             "all": lambda store, _: parts_of(tables(store).datasets.list_datasets(WORKSPACE)),
-            "unused": lambda store, _: tables(store).datasets.forget_unused(),
+            "unused": lambda store, _: tables(store).datasets.forget_unused(remove=str),
         },
     ),
     "versions of a data set": Things(
@@ -279,7 +279,7 @@ KINDS: Final = {
         {"one": lambda store, _: tables(store).datasets.get_dataset(WORKSPACE, "rows@7")},
         {
             "all": lambda store, _: tables(store).datasets.list_versions(WORKSPACE, "rows"),
-            "unused": lambda store, _: tables(store).datasets.forget_unused(),
+            "unused": lambda store, _: tables(store).datasets.forget_unused(remove=str),
         },
     ),
     "traces": Things(

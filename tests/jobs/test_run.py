@@ -219,7 +219,7 @@ async def test_a_job_is_created_although_its_rows_are_removed_meanwhile(
 
     async def late(jobs: Jobs, *args: Any, **options: Any) -> Any:
         if not removed:
-            removed.extend(await tables(desk.store).datasets.forget_unused())
+            await tables(desk.store).datasets.forget_unused(remove=removed.append)
             for dataset_id in removed:
                 desk.folder.remove(dataset_id)
         return await add_job(jobs, *args, **options)

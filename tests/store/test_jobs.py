@@ -53,6 +53,12 @@ async def store(database_url: str, tmp_path: Path) -> AsyncIterator[Store]:
         yield opened
 
 
+async def forgotten(store: Store, workspace: str | None = None) -> list[str]:
+    gone: list[str] = []
+    await tables(store).datasets.forget_unused(workspace, remove=gone.append)
+    return gone
+
+
 async def test_a_data_set_is_found_by_its_name_and_its_id(store: Store) -> None:
     made = await dataset(store, "qa")
     assert (
@@ -78,7 +84,7 @@ async def test_a_name_is_taken_until_it_is_replaced_or_released(store: Store) ->
     assert (await tables(store).datasets.get_dataset(WORKSPACE, first.id)).name is None
     await tables(store).datasets.release(WORKSPACE, "qa")
     assert [part async for part in tables(store).datasets.list_datasets(WORKSPACE)] == []
-    assert set(await tables(store).datasets.forget_unused()) == {first.id, second.id}
+    assert set(await forgotten(store)) == {first.id, second.id}
     assert await tables(store).datasets.ids() == frozenset()
 
 
@@ -89,9 +95,27 @@ async def test_more_unused_data_sets_than_one_statement_can_name_are_forgotten(s
     numbers = "WITH RECURSIVE k (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM k WHERE n < 66000)"
     copied = f"INSERT INTO datasets (id, {columns}) {numbers} SELECT {values}, {columns} FROM datasets, k"
     await store.database.change_rows(text(copied))
-    assert await tables(store).datasets.forget_unused("other") == []
-    gone = await tables(store).datasets.forget_unused()
+    assert await forgotten(store, "other") == []
+    gone = await forgotten(store)
     assert (len(gone), len(set(gone)), made.id in gone) == (66_001, 66_001, True)
+
+
+async def test_rows_are_removed_before_more_data_sets_are_forgotten(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evaluator_host.platform.datasets.table._FORGOTTEN_AT_ONCE", 2)
+    made = {(await dataset(store)).id for _ in range(5)}
+    removed: list[str] = []
+
+    def remove(dataset_id: str) -> None:
+        if len(removed) == 2:
+            raise StoreUnavailable("the bucket does not answer")
+        removed.append(dataset_id)
+
+    with pytest.raises(StoreUnavailable):
+        await tables(store).datasets.forget_unused(remove=remove)
+    left = await tables(store).datasets.ids()
+    assert (len(left), set(removed) < made - left) == (1, True)
 
 
 async def test_a_name_that_no_database_takes_is_the_callers_mistake(store: Store) -> None:
@@ -365,10 +389,10 @@ async def test_the_mean_of_a_job_is_that_of_its_results(store: Store) -> None:
 async def test_rows_that_a_job_needs_are_not_forgotten(store: Store) -> None:
     job = await queued(store)
     await dataset(store, "named")
-    assert await tables(store).datasets.forget_unused() == []
+    assert await forgotten(store) == []
     await tables(store).jobs.set_desired_state(WORKSPACE, job.id, DesiredState.CANCEL)
     await tables(store).jobs.delete_job(WORKSPACE, job.id)
-    assert await tables(store).datasets.forget_unused() == [job.dataset_id]
+    assert await forgotten(store) == [job.dataset_id]
 
 
 async def test_a_job_is_read_as_it_was_made(store: Store) -> None:

@@ -8,7 +8,6 @@ database does not refer. If there are any, the host also writes a note named `un
 
 import asyncio
 import logging
-from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
@@ -45,9 +44,9 @@ class OrphanFiles:
         Raises:
           StoreUnavailable: the database does not answer.
         """
-        unused = await Datasets(store.database).forget_unused()
+        await Datasets(store.database).forget_unused(remove=self.rows.remove)
         identity, known = await _known(store)
-        await asyncio.to_thread(self._sweep, unused, known, identity, store.database.address)
+        await asyncio.to_thread(self._sweep, known, identity, store.database.address)
 
     async def finding(self, store: Store | None, address: Address) -> Finding:
         """Return the `doctor` finding about unreferenced files and files of other databases.
@@ -71,9 +70,7 @@ class OrphanFiles:
             )
         return await asyncio.to_thread(self._finding, known, identity, address)
 
-    def _sweep(self, unused: Collection[str], known: frozenset[str], identity: str, address: Address) -> None:
-        for dataset_id in unused:
-            self.rows.remove(dataset_id)
+    def _sweep(self, known: frozenset[str], identity: str, address: Address) -> None:
         try:
             self._note(known, identity, address)
             others = self._others(identity)

@@ -102,7 +102,7 @@ class DatasetService:
 
         with self.usage.storing(workspace_id) as storing:
             report = await self._add(workspace_id, name, write, replace=replace)
-        await self._forget_unused(workspace_id)
+        await self.store.forget_unused(workspace_id, remove=self.folder.remove)
         return report
 
     async def add_unnamed(self, workspace_id: str, records: Iterable[dict[str, Json]], format_: str) -> DatasetReport:
@@ -340,7 +340,7 @@ class DatasetService:
                     report = await self._add(workspace_id, name, write, replace=before.id)
             except NameTaken:  # another caller has changed the data set at the same time
                 continue
-            await self._forget_unused(workspace_id)
+            await self.store.forget_unused(workspace_id, remove=self.folder.remove)
             return report
         raise InUse("somebody else is changing the data set right now; try again")
 
@@ -375,7 +375,7 @@ class DatasetService:
     async def delete_dataset(self, workspace_id: str, name: str) -> None:
         """Delete a data set; its rows are kept while a job or a label queue needs them."""
         await self.store.release(workspace_id, name)
-        await self._forget_unused(workspace_id)
+        await self.store.forget_unused(workspace_id, remove=self.folder.remove)
 
     async def _report(self, dataset: Dataset) -> DatasetReport:
         guessed = self._guessed.get(dataset.id)
@@ -386,10 +386,6 @@ class DatasetService:
                 self._guessed.clear()
             self._guessed[dataset.id] = guessed
         return _report(dataset, guessed)
-
-    async def _forget_unused(self, workspace_id: str) -> None:
-        for dataset_id in await self.store.forget_unused(workspace_id):
-            await asyncio.to_thread(self.folder.remove, dataset_id)
 
 
 def _joined(parts: Iterable[bytes]) -> Iterator[bytes]:

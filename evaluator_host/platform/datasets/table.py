@@ -3,7 +3,7 @@
 import asyncio
 import dataclasses
 import secrets
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -207,8 +207,9 @@ class Datasets(Repository):
             gone = (DatasetTable.workspace_id == workspace_id) & (DatasetTable.title == dataset.title)
         await self._database.change_rows(update(DatasetTable).where(gone).values(name=None, title=None))
 
-    async def forget_unused(self, workspace_id: str | None = None) -> list[str]:
-        """Delete data sets that have no name and are used by no other table. Return their ids, to remove their rows.
+    async def forget_unused(self, workspace_id: str | None = None, *, remove: Callable[[str], object]) -> None:
+        """Delete data sets that have no name and are used by no other table, and call `remove`, in a thread, with
+        their ids.
 
         Only the data sets of one workspace are deleted, or those of all workspaces if `workspace_id` is None. The
         newest `VERSIONS_KEPT` versions of a name stay. If a new job begins to use one of these data sets while this
@@ -226,8 +227,8 @@ class Datasets(Repository):
         unused = DatasetTable.name.is_(None) & old & ~used
         if workspace_id is not None:
             unused &= DatasetTable.workspace_id == workspace_id
-        gone: list[str] = []
-        while True:
+        some = [""] * _FORGOTTEN_AT_ONCE
+        while len(some) == _FORGOTTEN_AT_ONCE:
             try:
                 async with self._database.transaction() as connection:
                     some = list(
@@ -236,10 +237,9 @@ class Datasets(Repository):
                     if some:
                         await connection.execute(delete(DatasetTable).where(DatasetTable.id.in_(some)))
             except IntegrityError:
-                return gone
-            gone += some
-            if len(some) < _FORGOTTEN_AT_ONCE:
-                return gone
+                return
+            # before the next statement, since nothing would remove these rows if that failed
+            await asyncio.to_thread(lambda: [remove(one) for one in some])  # noqa: B023
 
     async def ids(self) -> frozenset[str]:
         """Return the ids of all data sets of all workspaces; folders of rows with other ids can be removed."""

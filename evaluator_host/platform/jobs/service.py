@@ -356,18 +356,14 @@ class JobService:
           InUse: the job has not ended.
         """
         await self.jobs.delete_job(workspace_id, job_id)
-        await self._remove_unused_rows(workspace_id)
+        await self.datasets.forget_unused(workspace_id, remove=self.folder.remove)
 
     async def delete_ended(self, before: datetime) -> int:
         """Delete all workspaces' jobs that ended before a time; return how many were deleted."""
         deleted = await self.jobs.delete_ended(before)
         if deleted:
-            await self._remove_unused_rows()
+            await self.datasets.forget_unused(remove=self.folder.remove)
         return deleted
-
-    async def _remove_unused_rows(self, workspace_id: str | None = None) -> None:
-        for dataset_id in await self.datasets.forget_unused(workspace_id):
-            await asyncio.to_thread(self.folder.remove, dataset_id)
 
     async def _evaluators(self, spec: JobSpec, workspace_id: str) -> list[JobEvaluator]:
         """Return a job's evaluators; the job of a schedule may name one twice, as `["qa", "qa@2"]` does in time."""

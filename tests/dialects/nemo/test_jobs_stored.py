@@ -107,7 +107,7 @@ async def test_rows_that_are_swept_away_before_the_job_is_made_are_stored_again(
         async def add_unnamed(self, *args: Any) -> DatasetReport:
             made = await super().add_unnamed(*args)
             if not swept:  # this clean-up runs after any data set or job is deleted
-                swept.extend(await self.store.forget_unused())
+                await self.store.forget_unused(remove=swept.append)
             return made
 
     made = jobs_of(desk, Entities(tables(desk.store).jobs._database, desk.store.usage), datasets_of(desk, Swept))
