@@ -86,6 +86,10 @@ async def test_a_database_that_fails_loses_no_entry_until_too_many_wait(
                 log.note(replace(ENTRY, rows=n))
             with pytest.raises(StoreUnavailable):
                 await log.write()
+            stopped = asyncio.create_task(log.write())
+            await asyncio.sleep(0.05)
+            stopped.cancel()
+            await asyncio.wait([stopped])
         assert log.dropped == 10
         await log.write()
         rows = sorted(line.rows for line in await store.audit.list_entries(limit=100))
@@ -99,6 +103,15 @@ async def test_a_text_that_a_database_refuses_does_not_cost_the_other_entries(st
     await log.write()
     found = [(line.subject or None, line.grants) for line in reversed(await store.audit.list_entries(limit=10))]
     assert found == [("first", None), ("a\ufffdb", None), (None, "model:a\ufffdb"), ("last", None)]
+
+
+async def test_an_entry_that_the_database_refuses_is_dropped_alone(store: Store) -> None:
+    log = AuditLog(store.audit)
+    for n in range(20):
+        log.note(replace(ENTRY, rows=n, subject="\ud800" if n in (3, 11) else None))
+    await log.write()
+    rows = sorted(line.rows for line in await store.audit.list_entries(limit=100))
+    assert (rows, log.dropped) == ([n for n in range(20) if n not in (3, 11)], 2)
 
 
 async def test_requests_for_package_sets_are_stored_for_each_workspace(store: Store) -> None:

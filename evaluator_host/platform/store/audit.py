@@ -6,6 +6,7 @@ A running host collects entries in memory and writes them in batches, so that no
 killed, the entries of its last second are lost. While the database does not answer, the newest `KEPT` entries are kept.
 """
 
+import logging
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +25,8 @@ KEPT: Final = 20_000  # maximum number of entries in memory, a few megabytes
 _BATCH: Final = 1_000
 
 _PRUNED_AT_ONCE: Final = 10_000  # entries to remove at once, so that no writer waits long
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +134,7 @@ class AuditLog:
     """Writes audit entries in batches. Use it in one event loop only."""
 
     def __init__(self, audit: Audit) -> None:
-        self.dropped = 0  # entries lost because the database did not answer for too long
+        self.dropped = 0  # entries lost because the database did not accept them, or did not answer for too long
         self._audit = audit
         self._waiting: deque[AuditEntry] = deque()
 
@@ -145,16 +148,28 @@ class AuditLog:
     async def write(self) -> None:
         """Write the waiting audit entries.
 
+        Only an entry that the database does not accept is dropped, not the entries in the same batch.
+
         Raises:
           StoreUnavailable: the database does not answer; the entries will be written at the next attempt.
         """
+        size = _BATCH
         while self._waiting:
-            batch = [self._waiting.popleft() for _ in range(min(_BATCH, len(self._waiting)))]
+            batch = [self._waiting.popleft() for _ in range(min(size, len(self._waiting)))]
             try:
                 await self._audit.append_entries(batch)
-            except StoreUnavailable:
+            except BaseException as error:
+                refused = isinstance(error, Exception) and not isinstance(error, StoreUnavailable)
+                if refused and len(batch) == 1:
+                    _log.error("an audit entry of %s is lost", batch[0].workspace_id, exc_info=error)
+                    self.dropped += 1
+                    continue
                 self._waiting.extendleft(reversed(batch))
-                raise
+                if not refused:
+                    raise
+                size = len(batch) // 2
+            else:
+                size = min(2 * size, _BATCH)
 
 
 def _storable(entry: AuditEntry) -> AuditEntry:

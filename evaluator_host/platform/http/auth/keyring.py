@@ -126,7 +126,7 @@ class Keyring:
             return
         try:
             await self._keys.used(used)
-        except StoreUnavailable:
+        except (StoreUnavailable, asyncio.CancelledError):
             self._used = used | self._used
             raise
 

@@ -4,6 +4,7 @@ Workspaces that pin the same packages share the installed files, but do not noti
 is the host's operator and sees every set.
 """
 
+import asyncio
 from typing import Final
 
 from evaluator_host.engine.environments.record import EnvironmentReport
@@ -42,7 +43,7 @@ class PackageVisibility:
             workspace, names = self._unwritten.popitem()
             try:
                 await self._uses.asked(workspace, names)
-            except StoreUnavailable:
+            except (StoreUnavailable, asyncio.CancelledError):
                 self._unwritten.setdefault(workspace, set()).update(names)
                 raise
 
