@@ -54,12 +54,14 @@ def missing_imports(
     texts = {path: text for path, text in files.items() if path.endswith(".py")}
     own = {path.partition("/")[0].removesuffix(".py") for path in texts} | {package.partition(".")[0]}
     for one in _missing_in(code, filename, package, own, texts):
-        if (
+        if one["module"] not in found and (
             kept is None
             or not later.may_stand_in(one["module"], known or {})
             or any(part.imports(one) for part in kept)
         ):
-            found.setdefault(one["module"], one)
+            found[one["module"]] = one
+            if len(found) == _MOST:
+                return list(found.values())
     for path, text in texts.items():
         above = path.rpartition("/")[0].replace("/", ".")
         for one in _missing_in(text, path, above, own, texts):
@@ -72,9 +74,11 @@ def lacking(kept: list[Statement]) -> list[dict[str, Any]]:
 
     A light module replaces a package that is not pinned. The program must have been loaded.
     """
-    read = [whole for part in kept if not part.module for whole in _attributes(part.node)]
+    light = [part for part in kept if part.module and later.is_light(part.module)]
+    reading = [part.node for part in kept if light and not part.module]
+    read = list(dict.fromkeys(whole for node in reading for whole in _attributes(node)))
     found: dict[str, dict[str, Any]] = {}
-    for part in kept:
+    for part in light:
         top, _, inner = part.module.partition(".")
         for name in _taken(part, read):
             if later.lacks(part.module, name):
@@ -85,8 +89,6 @@ def lacking(kept: list[Statement]) -> list[dict[str, Any]]:
 
 def _taken(part: Statement, read: list[str]) -> list[str]:
     """Return the names that an import takes from its module. For `import x`, search `read`, a list of dotted names."""
-    if not part.module:
-        return []
     if hasattr(part.node, "module"):
         return [one.name for one in part.node.names if (one.asname or one.name) in part.binds]
     heads = [f"{head}." for head in {*part.binds, part.module}]
@@ -100,7 +102,7 @@ def _missing_in(
         tree = compile(code, filename, "exec", _ONLY_AST, dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
-    names = names_read(tree, package)
+    names, optional = names_read(tree, package), _lines_with_others(tree)
     for module, line, name in imports_in(tree, package):
         top = own_name(module)
         if top in own:
@@ -113,7 +115,7 @@ def _missing_in(
             more = {
                 **read,
                 **deeper_path(missing, module, name),
-                **({"optional": True} if _has_other(tree, line) else {}),
+                **({"optional": True} if line in optional else {}),
             }
             yield {"module": missing, "line": line, **more}
 
@@ -164,29 +166,30 @@ def _attributes(tree: Any) -> Iterator[str]:
         nodes.extend(reversed(list(children(node))))
 
 
-def _has_other(tree: Any, line: int) -> bool:
-    """Return whether code gives other values to the names that this line imports, if the import fails."""
+def _lines_with_others(tree: Any) -> set[int]:
+    """Return the lines of imports for whose names the code has other values, if the import fails."""
+    lines: set[int] = set()
     nodes = [tree]
     while nodes:
         node = nodes.pop()
-        if type(node).__name__ in {"Try", "TryStar"} and any(one.lineno <= line <= one.end_lineno for one in node.body):
-            imported = [name for one in node.body for name in _bound(one, line)]
-            others = {name for handler in node.handlers for one in handler.body for name in _bound(one)}
-            if others.intersection(imported):
-                return True
+        if type(node).__name__ in {"Try", "TryStar"}:
+            others = {name for handler in node.handlers for one in handler.body for name, _ in _bound(one)}
+            imports = ((name, line) for one in node.body for name, line in _bound(one) if line) if others else ()
+            lines.update(line for name, line in imports if name in others)
         nodes.extend(children(node))
-    return False
+    return lines
 
 
-def _bound(tree: Any, line: int | None = None) -> Iterator[str]:
-    """Yield the names that the imports on a line bind; without a line, all names that the statement binds."""
+def _bound(tree: Any) -> Iterator[tuple[str, int]]:
+    """Yield the names that a statement binds, each with the line of its import; 0 for other names."""
     nodes = [tree]
     while nodes:
         node = nodes.pop()
-        if type(node).__name__ in {"Import", "ImportFrom"} and line in {None, node.lineno}:
-            yield from (one.asname or one.name.partition(".")[0] for one in node.names)
-        elif line is None and type(node).__name__ == "Name" and type(node.ctx).__name__ == "Store":
-            yield node.id
+        kind = type(node).__name__
+        if kind in {"Import", "ImportFrom"}:
+            yield from ((one.asname or one.name.partition(".")[0], node.lineno) for one in node.names)
+        elif kind == "Name" and type(node.ctx).__name__ == "Store":
+            yield node.id, 0
         nodes.extend(children(node))
 
 

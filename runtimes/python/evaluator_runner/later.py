@@ -136,10 +136,14 @@ def registers(name: str) -> bool:
     return name.partition("_")[0] == _REGISTERS
 
 
+def is_light(module: str) -> bool:
+    """Return whether a light module replaces the package to which a module belongs."""
+    top = module.partition(".")[0]
+    return any(isinstance(one, StandIns) and one.stands_in(top) for one in sys.meta_path)
+
+
 def lacks(module: str, name: str) -> bool:
     """Return whether a light module does not exist, or lacks this name of the package that it replaces."""
-    if not any(isinstance(one, StandIns) and one.stands_in(module.partition(".")[0]) for one in sys.meta_path):
-        return False
     if module in _given or f"{module}.{name}" in _given:
         return True
     return module in sys.modules and not hasattr(sys.modules[module], name)

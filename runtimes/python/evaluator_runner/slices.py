@@ -77,9 +77,17 @@ class Slices:
     def __init__(self, tree: Any) -> None:
         self.statements = [one for node in tree.body for one in _read(node)]
         self._binding: dict[str, list[int]] = {}
+        self._using: dict[str, list[int]] = {}
+        self._storing: dict[str, list[int]] = {}  # statements that change an attribute or item of a name, by the name
+        self._of_module: dict[str, set[str]] = {}  # names that statements bind, by the package that these import
         for at, one in enumerate(self.statements):
             for name in one.binds:
                 self._binding.setdefault(name, []).append(at)
+            for name in one.uses:
+                self._using.setdefault(name, []).append(at)
+            for name in one.stores | {name for name, method in one.calls if method.startswith(_CHANGES)}:
+                self._storing.setdefault(name, []).append(at)
+            self._of_module.setdefault(_top(one.module), set()).update(one.binds)
         lists: set[str] = set()
         for one in self.statements:
             if one.holds is not None and all(name in lists or self._is_function(name) for name in one.holds):
@@ -108,50 +116,75 @@ class Slices:
         if not names or any(name not in self._binding for name in names) or self._binding.keys() & _WITH_OWN_NAMES:
             return every
         found: set[int] = set()
-        self._follow(names, found)
-        while True:
-            if any(self.statements[at].uses & _ANY_NAME for at in found):
+        left = self._follow(names, found)
+        seen = _Seen()
+        while left:
+            one = self.statements[left.pop()]
+            if one.uses & _ANY_NAME:
                 return every
-            more = [at for at in every - found if self._may_change(self.statements[at], found)]
-            if not more:
-                return found
-            for at in more:
-                found.add(at)
-                self._follow(self.statements[at].uses, found)
+            for at in self._changing(one, seen):
+                if at not in found and self.statements[at].runs:
+                    found.add(at)
+                    left += (at, *self._follow(self.statements[at].uses, found))
+        return found
 
-    def _follow(self, names: Collection[str], found: set[int]) -> None:
+    def _follow(self, names: Collection[str], found: set[int]) -> list[int]:
+        """Add the statements needed to define these names to `found`, and return those that were not in it."""
+        added: list[int] = []
         left = list(names)
         while left:
             for at in self._binding.get(left.pop(), ()):
                 if at not in found:
                     found.add(at)
+                    added.append(at)
                     left.extend(self.statements[at].uses)
+        return added
 
-    def _may_change(self, one: Statement, found: set[int]) -> bool:
-        """Return whether a statement, when it runs, may change an object that the statements `found` define."""
-        if not one.runs:
-            return False
-        chosen = [self.statements[at] for at in found]
-        data = {name for other in chosen if other.mutable and not other.defines for name in other.binds}
-        fixed = {name for other in chosen if other.defines or other.module for name in other.binds}
-        modules = {_top(other.module) for other in chosen if other.module}
-        fixed |= {name for other in self.statements if _top(other.module) in modules for name in other.binds}
-        mentioned = self._mentioned(one)
-        if mentioned & data or one.stores & fixed or (one.uses & _SETTERS and mentioned & fixed):
-            return True
-        return any(name in fixed and method.startswith(_CHANGES) for name, method in one.calls)
+    def _changing(self, one: Statement, seen: _Seen) -> Iterator[int]:
+        """Yield the statements that may change an object that `one` defines, if they run, except those in `seen`."""
+        if one.mutable and not one.defines:
+            yield from self._mentioning(one.binds, seen.of_data)
+        names = set(one.binds) if one.defines or one.module else set()
+        if one.module and (top := _top(one.module)) not in seen.modules:
+            seen.modules.add(top)
+            names |= self._of_module[top]
+        names -= seen.fixed
+        seen.fixed |= names
+        for name in names:
+            yield from self._storing.get(name, ())
+        for at in self._mentioning(names, seen.of_fixed):
+            if self.statements[at].uses & _SETTERS:
+                yield at
 
-    def _mentioned(self, one: Statement) -> set[str]:
-        """Return the names that a statement reads, itself or in the module's functions and classes."""
-        found = set(one.uses)
-        left = list(one.uses)
+    def _mentioning(self, names: Collection[str], seen: set[str]) -> Iterator[int]:
+        """Yield the statements that read one of these names, themselves or in the module's functions and classes."""
+        left = [name for name in names if name not in seen]
         while left:
-            for at in self._binding.get(left.pop(), ()):
-                other = self.statements[at]
-                if other.defines:
-                    left.extend(other.uses - found)
-                    found |= other.uses
-        return found
+            if (name := left.pop()) not in seen:
+                seen.add(name)
+                for at in self._using.get(name, ()):
+                    yield at
+                    if self.statements[at].defines:
+                        left.extend(self.statements[at].binds)
+
+
+class _Seen:
+    """Names and modules whose statements are found already, so that no statement is searched for twice.
+
+    Attributes:
+      of_data: Names whose readers may change data.
+      fixed: Names of functions, classes and imports.
+      of_fixed: Names whose readers may set attributes of a function, class or module.
+      modules: Packages that are imported.
+    """
+
+    __slots__ = ("fixed", "modules", "of_data", "of_fixed")
+
+    def __init__(self) -> None:
+        self.fixed: set[str] = set()
+        self.modules: set[str] = set()
+        self.of_data: set[str] = set()
+        self.of_fixed: set[str] = set()
 
 
 def slices_of(code: str) -> Slices | None:

@@ -191,6 +191,19 @@ def test_an_import_that_the_code_has_another_value_for_is_optional(start: Any, c
     assert found.get("optional", False) is optional
 
 
+@pytest.mark.parametrize(
+    ("code", "missing"),
+    [
+        ("def never():\n" + "".join(f"    import missing_{n}\n" for n in range(8000)), 100),
+        ("x0 = []\n" + "".join(f"x{n + 1} = list(x{n})\n" for n in range(1500)), 0),
+    ],
+    ids=["imports", "statements"],
+)
+def test_the_time_of_a_check_grows_with_the_length_of_the_code(start: Any, code: str, missing: int) -> None:
+    frame = start().load(code + EVALUATE.replace("return", "x0; return"), check=True)
+    assert (frame.type, len(body(frame)["missing_imports"])) == ("loaded", missing)
+
+
 def test_source_forms(start: Any) -> None:
     future = "from __future__ import annotations\nresult = params = inputs = trace = outputs = 0\n"
     shebang = "#!/usr/bin/env python3\n\n\n"
