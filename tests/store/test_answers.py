@@ -15,6 +15,7 @@ from tests.store.records import WORKSPACE
 from tests.tables import tables
 
 MOST_BYTES = 3200
+OTHER = "other"
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -25,7 +26,9 @@ async def store(database_url: str, tmp_path: Path) -> AsyncIterator[Store]:
 
 
 @pytest.mark.sampled(2)
-async def test_the_oldest_answers_go_before_the_limit_is_passed_by_much(store: Store) -> None:
+async def test_the_oldest_answers_go_before_the_limit_is_passed_by_much(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     models, sizes = tables(store).models, []
     for n in range(120):
         one = RecordedAnswer(str(n), "judge", "x" * 50, BEGIN + timedelta(seconds=n))
@@ -34,6 +37,11 @@ async def test_the_oldest_answers_go_before_the_limit_is_passed_by_much(store: S
     assert 0.8 * MOST_BYTES < max(sizes) <= 17 / 16 * MOST_BYTES
     assert await models.find_answer(WORKSPACE, "0") is None
     assert await models.find_answer(WORKSPACE, "119") == "x" * 50
+    monkeypatch.setattr("evaluator_host.platform.models.table._PAGE", 7)
+    count, _ = await models.count_answers(WORKSPACE)
+    await models.add_answers(OTHER, [RecordedAnswer("119", "judge", "", BEGIN)], most_bytes=MOST_BYTES)
+    assert await models.delete_answers(WORKSPACE) == count > 50
+    assert (await models.count_answers(WORKSPACE), await models.count_answers(OTHER)) == ((0, 0), (1, 0))
 
 
 async def test_an_export_holds_few_large_answers_at_a_time(store: Store) -> None:

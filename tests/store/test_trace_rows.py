@@ -4,9 +4,11 @@ import gc
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from sqlalchemy import event
 
 from evaluator_host.engine.system.memory import MemoryBudget
 from evaluator_host.platform.store.store import open_store
@@ -54,6 +56,33 @@ async def test_traces_as_rows_take_bounded_memory_and_do_not_hold_the_event_loop
             other.reserve(20 * MB)
             with pytest.raises(Busy):
                 await traffic.rows_of_traces(WORKSPACE, "exact", [numbers[6]], memory=memory)
+
+
+async def test_an_evaluator_is_deleted_in_parts_with_its_versions_and_traces(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evaluator_host.platform.evaluators.table._DELETED_AT_ONCE", 4)
+    async with open_store(database_url, tmp_path) as store:
+        kept, known = tables(store).evaluators, Traces(store.database)
+        for name in ("other", "exact"):
+            made = await kept.create_evaluator(WORKSPACE, name, CONTENT)
+            for n in range(9):
+                await kept.add_version(WORKSPACE, name, replace(CONTENT, digest=f"sha256:{n}"))
+            await known.add_traces([replace(TRACE, evaluator_id=made.evaluator_id)] * 10)
+        deleted: list[int] = []
+        engine = store.database._engine.sync_engine
+
+        def note(_: object, cursor: Any, statement: str, *__: object) -> None:
+            deleted.append(cursor.rowcount if statement.startswith("DELETE") else 0)
+
+        event.listen(engine, "after_cursor_execute", note)
+        await kept.delete_evaluator(WORKSPACE, "exact")
+        assert max(deleted) == 4
+        assert sum(deleted) == 10 + 9 + 1  # the newest version is deleted with the evaluator
+        with pytest.raises(NotFound):
+            await kept.delete_evaluator(WORKSPACE, "exact")
+        assert len([one async for part in kept.versions(WORKSPACE, "other") for one in part]) == 10
+        assert len(await known.list_traces(WORKSPACE, "other", limit=20)) == 10
 
 
 @pytest.mark.sampled(3)

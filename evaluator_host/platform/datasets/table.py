@@ -208,18 +208,13 @@ class Datasets(Repository):
         await self._database.change_rows(update(DatasetTable).where(gone).values(name=None, title=None))
 
     async def forget_unused(self, workspace_id: str | None = None, *, remove: Callable[[str], object]) -> None:
-        """Delete data sets that have no name and are used by no other table, and call `remove`, in a thread, with
-        their ids.
+        """Delete data sets that have no name and are used by no other table. Call `remove` with their ids, in a thread.
 
         Only the data sets of one workspace are deleted, or those of all workspaces if `workspace_id` is None. The
         newest `VERSIONS_KEPT` versions of a name stay. If a new job begins to use one of these data sets while this
         runs, it is deleted later.
         """
-        own: Any = DatasetTable.__table__
-        users = [
-            key.parent for table in Table.metadata.tables.values() for key in table.foreign_keys if key.references(own)
-        ]
-        used = or_(false(), *(exists().where(user == DatasetTable.id) for user in users))
+        used = or_(false(), *(exists().where(user == DatasetTable.id) for user in DatasetTable.referring()))
         later = aliased(DatasetTable)
         same = (later.workspace_id == DatasetTable.workspace_id) & (later.title == DatasetTable.title)
         newest = select(func.max(later.version)).where(same).scalar_subquery()

@@ -17,6 +17,7 @@ from evaluator_host.platform.store.tables import ApiKeyTable, Size, Table, Works
 from evaluator_host.platform.store.workspaces import require_name
 from evaluator_host.types.errors import HostError, InvalidRequest, NameTaken, NotFound, Problem
 
+_DELETED_AT_ONCE: Final = 200  # versions or traces to delete at once; each may have a megabyte
 LISTED: Final = "`evaluator-host evaluators list` lists the names"
 
 
@@ -225,9 +226,21 @@ class Evaluators(Repository):
         return [_version(row) for row in await self._database.fetch_part(query)]
 
     async def delete_evaluator(self, workspace_id: str, name: str) -> None:
-        """Delete an evaluator and all its versions; jobs keep copies of their evaluators."""
-        if not await self._database.change_rows(delete(EvaluatorTable).where(named(workspace_id, name))):
+        """Delete an evaluator, all its versions and its traces; jobs keep copies of their evaluators.
+
+        The newest version is deleted last, so that the evaluator can be deleted again if the host stops.
+        """
+        found = await self._database.fetch_first(
+            select(EvaluatorTable.id, EvaluatorTable.newest).where(named(workspace_id, name))
+        )
+        if found is None:
             raise await self._missing(workspace_id, name)
+        for column in EvaluatorTable.referring():
+            chosen = column == found.id
+            if column.table is EvaluatorVersionTable.__table__:
+                chosen &= EvaluatorVersionTable.version < found.newest
+            await self._database.delete_rows(column.table, chosen, at_once=_DELETED_AT_ONCE)
+        await self._database.change_rows(delete(EvaluatorTable).where(EvaluatorTable.id == found.id))
 
     async def _missing(self, workspace_id: str, name: str, version: int | None = None) -> HostError:
         if "\n" in name or "(" in name:

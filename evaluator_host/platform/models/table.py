@@ -243,4 +243,4 @@ class ModelTable(Repository):
         chosen = ModelAnswerTable.workspace_id == workspace_id
         if model is not None:
             chosen &= ModelAnswerTable.model == model
-        return await self._database.change_rows(delete(ModelAnswerTable).where(chosen))
+        return await self._database.delete_rows(ModelAnswerTable.__table__, chosen, at_once=_PAGE)

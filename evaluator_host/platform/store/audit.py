@@ -127,7 +127,7 @@ class Audit(Repository):
 
     async def delete_before(self, before: datetime) -> int:
         """Delete audit entries from before this time, and return how many were deleted."""
-        return await self._database.delete_rows(AuditTable.id, AuditTable.at < before, at_once=_PRUNED_AT_ONCE)
+        return await self._database.delete_rows(AuditTable.__table__, AuditTable.at < before, at_once=_PRUNED_AT_ONCE)
 
 
 class AuditLog:

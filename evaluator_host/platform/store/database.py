@@ -39,6 +39,7 @@ from sqlalchemy import (
     make_url,
     select,
     text,
+    tuple_,
 )
 from sqlalchemy import Engine as SyncEngine
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError
@@ -320,12 +321,13 @@ class Database:
         async with self.transaction() as connection:
             return (await connection.execute(statement)).rowcount
 
-    async def delete_rows(self, key: Any, chosen: ColumnElement[bool], *, at_once: int) -> int:
-        """Delete chosen rows by primary key, `at_once` at a time so that no writer waits long. Return the row count."""
+    async def delete_rows(self, table: Any, chosen: ColumnElement[bool], *, at_once: int) -> int:
+        """Delete chosen rows of a table, `at_once` at a time so that no writer waits long. Return the row count."""
+        key = list(table.primary_key.columns)
+        gone = delete(table).where(tuple_(*key).in_(select(*key).where(chosen).limit(at_once)))
         removed = 0
         while True:
-            some = select(key).where(chosen).limit(at_once)
-            count = await self.change_rows(delete(key.class_).where(key.in_(some)))
+            count = await self.change_rows(gone)
             removed += count
             if count < at_once:
                 return removed

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 from sqlalchemy import (
     JSON,
     BigInteger,
+    Column,
     Connection,
     DateTime,
     Dialect,
@@ -81,6 +82,13 @@ class Table(DeclarativeBase):
         }
     )
     type_annotation_map: ClassVar[dict[Any, Any]] = {datetime: UtcTime, str: Text}
+
+    @classmethod
+    def referring(cls) -> list[Column[Any]]:
+        """Return the columns of all tables that refer to this table. The tables must have been imported."""
+        own: Any = cls.__table__
+        every = cls.metadata.tables.values()
+        return [key.parent for table in every for key in table.foreign_keys if key.references(own)]
 
     @classmethod
     def sizes(cls) -> Iterable[Size]:

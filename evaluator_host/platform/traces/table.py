@@ -160,7 +160,8 @@ class Traces(Repository):
 
     async def delete_before(self, before: datetime) -> int:
         """Delete traces that were received before this time, and return their number."""
-        return await self._database.delete_rows(TraceTable.id, TraceTable.received_at < before, at_once=_PRUNED_AT_ONCE)
+        old = TraceTable.received_at < before
+        return await self._database.delete_rows(TraceTable.__table__, old, at_once=_PRUNED_AT_ONCE)
 
 
 def _mean(small: float, large: float, count: int) -> float:
