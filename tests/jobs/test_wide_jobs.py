@@ -1,4 +1,4 @@
-"""Jobs with as many evaluators as a host allows do not block the event loop when they are listed."""
+"""Jobs with as many evaluators as a host allows do not block the event loop when they are created or listed."""
 
 import gc
 from dataclasses import replace
@@ -10,8 +10,9 @@ from sqlalchemy import insert
 
 from evaluator_host.platform.jobs.table import DesiredState, JobEvaluatorTable, JobTable
 from evaluator_host.platform.store.database import row_values
+from evaluator_host.types.evaluator import Evaluator, EvaluatorSettings
 from evaluator_host.types.jobs import JobStatus
-from tests.jobs.desk import WORKSPACE, Desk, opened
+from tests.jobs.desk import ON_EACH_DATABASE, WORKSPACE, Desk, opened
 from tests.loop_watch import held_s, watching
 from tests.store.records import dataset, evaluators
 from tests.tables import tables
@@ -53,4 +54,22 @@ async def test_lists_of_jobs_with_many_evaluators_do_not_hold_the_event_loop(dat
         assert [one.job.id for part in parts for one in part] == newest_first
         assert max(map(len, parts)) < 10
         assert [one.id for one in listed] == newest_first
+        assert watch.longest_s < held, watch.longest
+
+
+@ON_EACH_DATABASE
+async def test_a_job_with_many_long_evaluators_does_not_hold_the_event_loop(database_url: str, tmp_path: Path) -> None:
+    long = [
+        Evaluator("ok", settings=EvaluatorSettings(config={"text": f"{n}" + "x" * 300_000})) for n in range(EVALUATORS)
+    ]
+    async with opened(database_url, tmp_path) as desk:
+        held = held_s()
+        gc.collect()
+        gc.freeze()
+        with watching() as watch:
+            job = await desk.ended(await desk.start(["ok"], evaluators=long))
+            found = await desk.results.evaluators(WORKSPACE, job.id)
+            grants = await desk.board.grants_of(job.id)
+        gc.unfreeze()
+        assert (job.status, job.progress.done, len(found), grants) == (JobStatus.COMPLETED, EVALUATORS, EVALUATORS, ())
         assert watch.longest_s < held, watch.longest

@@ -16,8 +16,7 @@ from evaluator_host.platform.datasets.mapping import NO_OUTPUTS, is_keyed
 from evaluator_host.platform.datasets.rendering import read_names
 from evaluator_host.platform.datasets.suggestion import FIRST_ROWS, suggest_mapping
 from evaluator_host.platform.datasets.table import Dataset
-from evaluator_host.platform.jobs.spec import JobSpec, StoredSpec, evaluator_of
-from evaluator_host.platform.jobs.table import JobEvaluator
+from evaluator_host.platform.jobs.spec import JobSpec, StoredSpec
 from evaluator_host.types.errors import HostError, StoreUnavailable
 from evaluator_host.types.evaluation import CheckReport
 from evaluator_host.types.evaluator import Contract, Evaluator
@@ -42,7 +41,7 @@ class FirstRowsOfJobs:
     async def require(
         self,
         spec: JobSpec,
-        evaluators: Sequence[JobEvaluator],
+        evaluators: Sequence[tuple[str, Evaluator]],  # pairs of a label and an evaluator
         dataset: Dataset | None,  # a stored data set; None if the rows come with the job
         workspace_id: str,
     ) -> None:
@@ -53,7 +52,7 @@ class FirstRowsOfJobs:
             the prompt of a judge reads a column that no row has.
           HostError: for the reasons given at `LimitedProcesses.call`.
         """
-        judges = any(evaluator_of(one).contract is Contract.JUDGE for one in evaluators)
+        judges = any(one.contract is Contract.JUDGE for _, one in evaluators)
         if spec.mapping == dict([NO_OUTPUTS]) and not judges:  # a mapping with only outputs=none needs no check
             return
         found = await self.read(spec, dataset, workspace_id)
@@ -61,16 +60,19 @@ class FirstRowsOfJobs:
             return
         # this runs in a thread, because a row may have a thousand columns to compare
         await asyncio.to_thread(found.require_columns)
-        named = [(one.label, evaluator_of(one)) for one in evaluators]
         with suppress(TimeoutError):
             async with asyncio.timeout(_CHECK_S):
                 check = partial(self._report, workspace_id=workspace_id)
-                await found.require_inputs(named, check, generated=spec.target is not None)
+                await found.require_inputs(evaluators, check, generated=spec.target is not None)
                 if spec.target is None and not any(map(is_keyed, found.records)):
-                    await found.require_outputs(named, check)
+                    await found.require_outputs(evaluators, check)
 
     async def advise(
-        self, spec: JobSpec, evaluators: Sequence[JobEvaluator], dataset: Dataset | None, workspace_id: str
+        self,
+        spec: JobSpec,
+        evaluators: Sequence[tuple[str, Evaluator]],  # pairs of a label and an evaluator
+        dataset: Dataset | None,
+        workspace_id: str,
     ) -> MappingAdvice:
         """Return the mapping that the data and the evaluators of a job suggest. The mapping in the spec is ignored."""
         found = await self.read(replace(spec, mapping={}), dataset, workspace_id)
@@ -79,10 +81,10 @@ class FirstRowsOfJobs:
         reads: list[EvaluatorReads] = []
         with suppress(TimeoutError):
             async with asyncio.timeout(_CHECK_S):
-                for one in evaluators:
-                    report = await self._report(evaluator_of(one), workspace_id)
+                for label, one in evaluators:
+                    report = await self._report(one, workspace_id)
                     if report is not None and report.contract is not None:
-                        reads.append(EvaluatorReads(one.label, bool(report.reads.outputs), report.reads.inputs))
+                        reads.append(EvaluatorReads(label, bool(report.reads.outputs), report.reads.inputs))
         inputs = [name for one in reads for name in one.inputs]
         generated = spec.target is not None
         mapping = await asyncio.to_thread(suggest_mapping, found.columns, inputs, found.records, generated=generated)

@@ -206,21 +206,22 @@ class JobRun:
         if self._job.done and config.budget != ModelBudget():
             await Retries(self._job.id).run(self._count_earlier_use)
         settings = self._context.service.settings
-        waits = any(evaluator_of(one).connects for one in self._evaluators)
+        evaluators = await asyncio.to_thread(lambda: [evaluator_of(one) for one in self._evaluators])
+        waits = any(one.connects for one in evaluators)
         parallelism = config.parallelism or (settings.waiting_rows if waits else settings.max_sandboxes_per_evaluator)
         at_once = min(len(self._evaluators), parallelism)
         places = asyncio.Semaphore(at_once)
         async with asyncio.TaskGroup() as group:
-            for kept in self._evaluators:
-                group.create_task(self._evaluate(kept, places, parallelism=max(1, parallelism // at_once)))
+            for kept, evaluator in zip(self._evaluators, evaluators, strict=True):
+                group.create_task(self._evaluate(kept, evaluator, places, parallelism=max(1, parallelism // at_once)))
 
     async def _count_earlier_use(self, _: Retries) -> None:
         """Count the model use of earlier runs in the job's budget."""
         self._meter.continue_from(await self._context.queue.model_usage(self._job.id))
 
-    async def _evaluate(self, kept: JobEvaluator, places: asyncio.Semaphore, *, parallelism: int) -> None:
-        evaluator = evaluator_of(kept)
-
+    async def _evaluate(
+        self, kept: JobEvaluator, evaluator: Evaluator, places: asyncio.Semaphore, *, parallelism: int
+    ) -> None:
         async with places:
             await Retries(self._job.id).run(partial(self._score_rows, kept, evaluator, parallelism))
             if may_score_together(evaluator):

@@ -64,6 +64,8 @@ _NAMED: Final = 3  # maximum number of evaluators that a job's title names
 _COLUMN_CHARS: Final = 40  # maximum number of characters of a column's name in a job's title
 _TRIES: Final = 3  # how many times to try to create a job; a try fails if the job's data set is replaced meanwhile
 
+_Chosen: TypeAlias = list[tuple[JobEvaluator, Evaluator]]
+"""The evaluators of a job, each with the copy of it that the job stores."""
 Resolve: TypeAlias = Callable[[str, str], Awaitable[ResolvedEvaluator]]
 """Takes a workspace id and a reference (`exact-match`, `exact-match@3`); returns the evaluator, or raises NotFound."""
 
@@ -120,8 +122,10 @@ class JobService:
             earlier = await self.jobs.find_by_idempotency_key(workspace_id, idempotency_key)
             if earlier is not None:
                 return await self.get_job(workspace_id, earlier.id)
-        await self.usage.require_room(workspace_id)
         stored, evaluators = await self._checked(spec, workspace_id)
+        request, kept = spec_to_json(stored), [one for one, _ in evaluators]
+        size = len(request) + sum(len(one.content) + len(one.lock or "") for one in kept)
+        await self.usage.require_room(workspace_id, size)
         await self._require_first_rows(spec, evaluators, workspace_id)
         for _ in range(_TRIES):
             dataset = await self._dataset(spec.dataset, workspace_id)
@@ -129,9 +133,9 @@ class JobService:
                 job = await self.jobs.add_job(
                     workspace_id,
                     dataset_id=dataset.id,
-                    request=spec_to_json(stored),
+                    request=request,
                     rows=min(dataset.facts.rows, spec.config.limit_samples or dataset.facts.rows),
-                    evaluators=evaluators,
+                    evaluators=kept,
                     idempotency_key=idempotency_key,
                     name=spec.name,
                     schedule=spec.schedule,
@@ -153,9 +157,10 @@ class JobService:
         _, evaluators = await self._checked(spec, workspace_id)
         await self._require_first_rows(spec, evaluators, workspace_id)
 
-    async def _require_first_rows(self, spec: JobSpec, evaluators: list[JobEvaluator], workspace_id: str) -> None:
+    async def _require_first_rows(self, spec: JobSpec, evaluators: _Chosen, workspace_id: str) -> None:
         dataset = await self._stored_dataset(spec, workspace_id)
-        await FirstRowsOfJobs(self.service, self.folder).require(spec, evaluators, dataset, workspace_id)
+        labelled = [(kept.label, evaluator) for kept, evaluator in evaluators]
+        await FirstRowsOfJobs(self.service, self.folder).require(spec, labelled, dataset, workspace_id)
 
     async def advise_mapping(self, spec: JobSpec, workspace_id: str) -> MappingAdvice:
         """Return the mapping that a job's data and evaluators suggest, and the fields that the evaluators read.
@@ -163,14 +168,14 @@ class JobService:
         Raises:
           HostError: for the reasons given at `require_job`; mapping and target are not checked.
         """
-        evaluators = await self._evaluators(spec, workspace_id)
+        evaluators = [(kept.label, evaluator) for kept, evaluator in await self._evaluators(spec, workspace_id)]
         dataset = await self._stored_dataset(spec, workspace_id)
         return await FirstRowsOfJobs(self.service, self.folder).advise(spec, evaluators, dataset, workspace_id)
 
     async def _stored_dataset(self, spec: JobSpec, workspace_id: str) -> Dataset | None:
         return await self.datasets.get_dataset(workspace_id, spec.dataset) if isinstance(spec.dataset, str) else None
 
-    async def _checked(self, spec: JobSpec, workspace_id: str) -> tuple[StoredSpec, list[JobEvaluator]]:
+    async def _checked(self, spec: JobSpec, workspace_id: str) -> tuple[StoredSpec, _Chosen]:
         if sum(len(field) + len(source) for field, source in spec.mapping.items()) > NEW_CHARS:
             raise too_long(NEW_CHARS)
         stored = StoredSpec(spec.mapping, spec.target, spec.config)
@@ -184,7 +189,7 @@ class JobService:
             templates += prompt_templates(spec.target)
         await require_templates(self.service.processes, workspace_id, templates)
         evaluators = await self._evaluators(spec, workspace_id)
-        for made in map(evaluator_of, evaluators):
+        for _, made in evaluators:
             if spec.config.executor is Executor.RAY and (made.models or made.network or made.secrets):
                 message = (
                     "evaluators with models, network or secrets cannot run on Ray: only the host itself can grant these"
@@ -196,7 +201,8 @@ class JobService:
 
     async def grants_of(self, job_id: str) -> tuple[str, ...]:
         """Return a job's grants without repetition: `model:NAME`, `network:HOST:PORT`, `secret:VARIABLE=NAME`."""
-        evaluators = map(evaluator_of, await self.jobs.evaluators(job_id))
+        kept = await self.jobs.evaluators(job_id)
+        evaluators = await asyncio.to_thread(lambda: [evaluator_of(one) for one in kept])
         return tuple(dict.fromkeys(grant for one in evaluators for grant in one.grants))
 
     async def count_rows(self, spec: JobSpec, workspace_id: str) -> int:
@@ -365,14 +371,14 @@ class JobService:
             await self.datasets.forget_unused(remove=self.folder.remove)
         return deleted
 
-    async def _evaluators(self, spec: JobSpec, workspace_id: str) -> list[JobEvaluator]:
+    async def _evaluators(self, spec: JobSpec, workspace_id: str) -> _Chosen:
         """Return a job's evaluators; the job of a schedule may name one twice, as `["qa", "qa@2"]` does in time."""
-        found: list[JobEvaluator] = []
+        found: _Chosen = []
         for given in spec.evaluators:
-            one = await self._evaluator(given, workspace_id, before=found)
-            same = next((other for other in found if other.label == one.label), None)
+            one, evaluator = await self._evaluator(given, workspace_id, before=[kept for kept, _ in found])
+            same = next((other for other, _ in found if other.label == one.label), None)
             if same is None:
-                found.append(one)
+                found.append((one, evaluator))
             elif spec.schedule is None or same.digest != one.digest:
                 field = f"evaluators.{one.position}"
                 raise InvalidRequest.of(field, f"the job already has an evaluator {one.label}", "leave out one of them")
@@ -380,7 +386,7 @@ class JobService:
 
     async def _evaluator(
         self, given: Evaluator | str, workspace_id: str, *, before: Sequence[JobEvaluator]
-    ) -> JobEvaluator:
+    ) -> tuple[JobEvaluator, Evaluator]:
         position, taken = len(before), {one.label for one in before}
         named = await self.resolve(workspace_id, given) if isinstance(given, str) else ResolvedEvaluator(given, None)
         evaluator = named.evaluator
@@ -405,15 +411,18 @@ class JobService:
         label = (
             f"{evaluator.name}@{evaluator.version}" if evaluator.name else label_of(evaluator, position, taken=taken)
         )
-        return JobEvaluator(
+        # in a thread, because a job may have a hundred evaluators with a megabyte of code
+        digest, content = await asyncio.to_thread(lambda: (evaluator_digest(evaluator), evaluator_to_json(evaluator)))
+        kept = JobEvaluator(
             position=position,
             label=label,
             name=evaluator.name,
             version=evaluator.version,
-            digest=evaluator_digest(evaluator),
-            content=evaluator_to_json(evaluator),
+            digest=digest,
+            content=content,
             lock=named.lock,
         )
+        return kept, evaluator
 
     async def _require_target(self, spec: JobSpec, workspace_id: str) -> None:
         if spec.target is None:

@@ -375,10 +375,8 @@ class JobResults:
     async def evaluators(self, workspace_id: str, job_id: str) -> list[JobEvaluatorReport]:
         """Return the evaluators of a job, as they were when it was created."""
         job = await self._jobs.get_job(workspace_id, job_id)
-        return [
-            JobEvaluatorReport(one.label, one.name, one.version, one.digest, evaluator_of(one))
-            for one in await self._jobs.evaluators(job.id)
-        ]
+        found = await self._jobs.evaluators(job.id)
+        return await asyncio.to_thread(lambda: [_evaluator_report(one) for one in found])
 
     async def _in_common(
         self, workspace_id: str, job_id: str, other_id: str, evaluator: str | None, *, by_place: bool
@@ -476,6 +474,10 @@ def _side(job: Job, evaluator: JobEvaluator, tallies: Sequence[EvaluatorTally]) 
 def _counts_zero(job: Job) -> bool:
     """Return whether failed rows of a job count as score 0 and as not passed."""
     return spec_from_json(job.request).config.failures is Failures.ZERO
+
+
+def _evaluator_report(kept: JobEvaluator) -> JobEvaluatorReport:
+    return JobEvaluatorReport(kept.label, kept.name, kept.version, kept.digest, evaluator_of(kept))
 
 
 async def _usage(results: AsyncIterable[StoredResult]) -> ModelUsage:
