@@ -178,7 +178,9 @@ async def test_a_job_over_its_workspaces_quota_is_paused_and_goes_on_once_there_
     desk: Desk, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(usage, "_MEASURED_S", 0.0)
-    monkeypatch.setattr(desk.store.usage, "_quota", usage.Quota(workspace_bytes=1000, data_dir=tmp_path))
+    monkeypatch.setattr(desk.store.usage, "_quota", usage.Quota(workspace_bytes=4000, data_dir=tmp_path))
+    with pytest.raises(OverQuota, match="more do not fit"):
+        await desk.start(["ok"], evaluators=[Evaluator("ok" + " " * 4000)])
     job = await desk.start(["ok"] * 200)  # this job may begin, because the workspace stores nothing yet
     paused = await desk.reached(job, status=JobStatus.PAUSED)
     assert paused.error is not None

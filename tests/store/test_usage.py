@@ -23,7 +23,7 @@ from evaluator_host.types.errors import InUse, MachineExhausted, OverQuota
 from evaluator_host.types.jobs import JobStatus
 from evaluator_host.types.stored import UsageReport
 from evaluator_host.vendors.nemo.entities import Entities, EntityKind, Place
-from tests.store.records import FACTS, WORKSPACE, dataset, queued, result
+from tests.store.records import FACTS, WORKSPACE, dataset, evaluators, queued, result
 from tests.tables import tables
 
 MB = 1 << 20
@@ -87,7 +87,11 @@ async def test_results_and_answers_of_jobs_are_counted_until_the_job_is_deleted(
     await tables(store).job_queue.save_outputs(online.id, "host", [StoredOutput(0, "x" * 2000, None, 1.0, "{}")])
     assert 2000 <= (await store.usage.get_usage(WORKSPACE)).jobs_bytes - after.jobs_bytes < 2100
     await tables(store).jobs.delete_job(WORKSPACE, job.id)
-    assert 2000 <= (await store.usage.get_usage(WORKSPACE)).jobs_bytes < 2100
+    before = (await store.usage.get_usage(WORKSPACE)).jobs_bytes
+    assert 2000 <= before < 2100
+    locked = [replace(one, lock="x" * 500) for one in evaluators()]
+    await tables(store).jobs.add_job(WORKSPACE, dataset_id=online.dataset_id, request="{}", rows=3, evaluators=locked)
+    assert (await store.usage.get_usage(WORKSPACE)).jobs_bytes == before + len("{}{}") + 500
 
 
 async def test_a_workspace_at_its_quota_is_refused_and_others_are_not(store: Store, tmp_path: Path) -> None:

@@ -140,8 +140,9 @@ class JobEvaluatorTable(Table):
 
     @classmethod
     def sizes(cls) -> Iterable[Size]:
-        """Yield the query that adds up the sizes of copied evaluators."""
-        yield Size("jobs", JobTable.workspace_id, select(func.sum(func.length(cls.content))).join(JobTable))
+        """Yield the query that adds up the sizes of copied evaluators, with their package locks."""
+        size = func.length(cls.content) + func.coalesce(func.length(cls.lock), 0)
+        yield Size("jobs", JobTable.workspace_id, select(func.sum(size)).join(JobTable))
 
 
 def _index_of_given(column: str) -> Index:
