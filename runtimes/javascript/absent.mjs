@@ -14,7 +14,7 @@ import { clientOf } from './dialects/clients.cjs';
 import { parse } from './parser.mjs';
 import { PREFIX } from './stand_ins.mjs';
 
-/** @typedef {{type: string, [field: string]: any}} Node a node of an ESTree */
+/** @typedef {import('./nodes.mjs').Node} Node */
 
 // the function that makes placeholders; the names of the functions inside a placeholder begin with this name, too
 export const MADE = '__evaluator_host_absent__';

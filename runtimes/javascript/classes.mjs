@@ -6,7 +6,7 @@ import { madeBy } from './facts.mjs';
 import { withoutUnderscore } from './parameters.mjs';
 import { parse } from './parser.mjs';
 
-/** @typedef {import('./absent.mjs').Node} Node */
+/** @typedef {import('./nodes.mjs').Node} Node */
 /** @typedef {NonNullable<ReturnType<typeof madeBy>>} Made */
 
 /**

@@ -111,7 +111,7 @@ export class Evaluator {
     }, JSON.stringify({ missing_imports: loadable.missing, bundle: loadable.bundle, ...facts, ...(loadable.absent?.length ? { not_loaded: loadable.absent } : {}) }));
   }
 
-  /** @param {any} header @param {any} body @returns {Promise<Refused | {found: import('./entry.mjs').Found, loadable: Loadable, logs: any, spoiled: boolean}>} */
+  /** @param {any} header @param {any} body @returns {Promise<Refused | {found: import('./contracts.mjs').Found, loadable: Loadable, logs: any, spoiled: boolean}>} */
   async #attempt(header, body) {
     const abort = this.#abort;
     const timeoutMs = header.timeout_s * 1000;
@@ -242,7 +242,7 @@ export class Evaluator {
 /**
  * Return an answer without the evaluators that need missing modules (for which there are placeholders); null if no evaluator is left.
  *
- * @template {{found: import('./entry.mjs').Found, loadable: Loadable}} T @param {T} answer @param {Loadable} loadable @param {boolean} calls whether missing files count even if the code uses them only when it is called @returns {T | null}
+ * @template {{found: import('./contracts.mjs').Found, loadable: Loadable}} T @param {T} answer @param {Loadable} loadable @param {boolean} calls whether missing files count even if the code uses them only when it is called @returns {T | null}
  */
 function withoutAbsent(answer, { program, refused }, calls) {
   if (!refused) return answer;
@@ -257,8 +257,8 @@ function withoutAbsent(answer, { program, refused }, calls) {
 /**
  * Return an entry without the evaluators that need missing modules; null if none is left.
  *
- * @param {import('./entry.mjs').Found} found @param {{failure: Failure}} refused @param {(one: {name: string, selector: import('./entry.mjs').Selector}) => boolean} stops
- * @returns {import('./entry.mjs').Found | null}
+ * @param {import('./contracts.mjs').Found} found @param {{failure: Failure}} refused @param {(one: {name: string, selector: import('./contracts.mjs').Selector}) => boolean} stops
+ * @returns {import('./contracts.mjs').Found | null}
  */
 function without(found, { failure: { message } }, stops) {
   const { every } = found.selector;
@@ -274,7 +274,7 @@ function without(found, { failure: { message } }, stops) {
   };
 }
 
-/** @param {string} text JSON that user code may have changed @returns {import('./entry.mjs').Offer[]} */
+/** @param {string} text JSON that user code may have changed @returns {import('./offers.mjs').Offer[]} */
 function offers(text) {
   try {
     const list = JSON.parse(text);

@@ -3,7 +3,7 @@
  * Finds an evaluator that is inside other code: in a function that returns it, or in a string. This module is used only if the code has no entry of
  * its own, so it costs other evaluators nothing.
  */
-import { declaredNames } from './entry.mjs';
+import { declaredNames } from './wanted_names.mjs';
 import { skipBlank, skipBracket, skipText } from './parameters.mjs';
 
 /** @typedef {{code: string, note: string}} Held the code to run, with every line at its original line number, and a note on what was found */

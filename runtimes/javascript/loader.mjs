@@ -4,10 +4,11 @@ import { packageOf, withPlaceholders } from './absent.mjs';
 import { withAccessor } from './accessor.mjs';
 import { pinHint } from './answers.mjs';
 import { Bundler, NPM, fileName, isBuiltin } from './bundle.mjs';
-import { isProgram, sourceOf, wantedNames } from './entry.mjs';
+import { isProgram, sourceOf } from './entry.mjs';
 import { isOwnFile } from './own_files.cjs';
 import { Positions, SCRIPT, failure } from './positions.mjs';
 import { clientOf } from './dialects/clients.cjs';
+import { wantedNames } from './wanted_names.mjs';
 
 /**
  * @typedef {{source: string, filename: string, isAsync: boolean, wanted: string[], perRow: boolean, unknown: string[]}} Program

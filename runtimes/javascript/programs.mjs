@@ -1,8 +1,8 @@
 // @ts-check
 /** Tells the `main` of a program, which prints or exits, from a `main` that returns a score. */
-import { alternativesOf, functionIn, isFunction, partsOf } from './facts.mjs';
+import { alternativesOf, functionIn, isFunction, partsOf } from './nodes.mjs';
 
-/** @typedef {import('./facts.mjs').Node} Node */
+/** @typedef {import('./nodes.mjs').Node} Node */
 
 /** Matches a call of `main`. */
 const CALLED = /(?<![\w$.]|\bfunction\s{1,9}\*?\s{0,9})main\s*\(/;

@@ -72,7 +72,7 @@ function elementsOf(code, open) {
   });
 }
 
-/** Return whether a function takes one object with the fields that scorers get. @param {import('../entry.mjs').Candidate} candidate */
+/** Return whether a function takes one object with the fields that scorers get. @param {import('../offers.mjs').Candidate} candidate */
 function takesScored(candidate) {
   const { parameters } = parametersOf(candidate);
   const keys = parameters.length === 1 && !parameters[0].rest ? parameters[0].keys : [];

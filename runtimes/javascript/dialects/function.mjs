@@ -49,7 +49,7 @@ export const dialect = {
   },
 };
 
-/** Return whether a function reads an output from its only parameter: then it takes a row, not the output itself. @param {import('../entry.mjs').Candidate} candidate */
+/** Return whether a function reads an output from its only parameter: then it takes a row, not the output itself. @param {import('../offers.mjs').Candidate} candidate */
 export function readsRow(candidate) {
   const { parameters } = parametersOf(candidate);
   return parameters.length === 1 && !KNOWN.has(parameters[0].name) && readOf(parameters[0].name, candidate.text).some((each) => OUTPUTS.has(each));
@@ -60,7 +60,7 @@ export function isOutput(name) {
   return OUTPUTS.has(name);
 }
 
-/** Return whether a parameter of a function has the name of an output. @param {import('../entry.mjs').Candidate} candidate */
+/** Return whether a parameter of a function has the name of an output. @param {import('../offers.mjs').Candidate} candidate */
 export function takesOutput(candidate) {
   return parametersOf(candidate).parameters.some((one) => one.keys === null && OUTPUTS.has(one.name));
 }

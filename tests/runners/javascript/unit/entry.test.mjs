@@ -1,7 +1,8 @@
 // @ts-check
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findEntry, wantedNames } from '../../../../runtimes/javascript/entry.mjs';
+import { findEntry } from '../../../../runtimes/javascript/entry.mjs';
+import { wantedNames } from '../../../../runtimes/javascript/wanted_names.mjs';
 
 /** Return the values that the module of this code offers, as `inspect` of guest/rows.js lists them. @param {string} code @param {string | null} entry */
 function offersOf(code, entry) {
