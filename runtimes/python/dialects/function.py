@@ -1,6 +1,6 @@
 """Runs plain functions such as `score(output, expected)` (dialect `function`), which get their arguments by name.
 
-A parameter that is named like a column of the row gets that column. `_ROLES` lists other names and what they get.
+A parameter that is named like a column of the row gets that column; `roles.py` lists other names and what they get.
 Functions that are called by position (`evaluate(inputs, outputs, trace)`) belong to another dialect, unless the names
 of their parameters contradict their positions.
 """
@@ -13,6 +13,22 @@ from evaluator_runner import binding, candidates, dialects, entry, jsontext
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
 from evaluator_runner.failures import Failure
 from evaluator_runner.outline import Function, names_loaded, walk
+from evaluator_runner.roles import (
+    INPUT,
+    OUTPUT,
+    QUESTION,
+    TRACE,
+    TRUTH,
+    WHOLE,
+    is_by_name,
+    lacks_only_output,
+    lists_of,
+    plain_name,
+    role_of,
+    roles_of,
+    values_by_use,
+    without_role,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,53 +40,13 @@ if TYPE_CHECKING:
 CONTRACT = "function"
 WORDS = ("output", "response", "pred", "completion", "actual", "generat", "candidate", "hypothes", "answer", "expected", "_reward", "_score", "def reward", "def score", "def grade")  # fmt: skip  # noqa: E501
 PREBOUND = False
-_OUTPUT, _TRUTH, _INPUT, _QUESTION, _TRACE, _COLUMN = "output", "truth", "input", "question", "trace", "column"
-_WHOLE = "row"
-_ROLES = {
-    name: role
-    for role, names in {
-        _OUTPUT: "output outputs response prediction predicted pred ypred completion actual actualoutput actualanswer "
-        "modeloutput modelresponse modelanswer agentoutput agentresponse botresponse llmoutput llmresponse generated "
-        "generatedtext generatedanswer generation candidate hypothesis predictedanswer givenanswer studentanswer "
-        "submittedanswer finaloutput finalanswer "
-        "outputtext responsetext",
-        _TRUTH: "expected expectedoutput expectedoutputs expectedanswer expectedresponse expectedresult expectedvalue "
-        "expectation expectations reference referenceoutput referenceoutputs referenceanswer groundtruth groundtruths "
-        "groundtruthanswer truth gold goldanswer golden goldenanswer goldstandard target correctanswer correct label "
-        "ideal gt gtanswer ytrue truelabel wanted solution",
-        _INPUT: "input inputs",
-        _QUESTION: "question query prompt userinput userquery userquestion",
-        _TRACE: "trace",
-        _WHOLE: "row example sample item record",
-        _COLUMN: "context contexts retrievedcontexts documents metadata criteria rubric",
-    }.items()
-    for name in names.split()
-}
-_ROLES_OF_LISTS = {
-    **dict.fromkeys(("ypred", "predictions", "preds", "hypotheses", "generations", "outputs", "responses"), _OUTPUT),
-    **dict.fromkeys(("ytrue", "references", "refs", "gts", "golds", "labels", "targets", "groundtruths"), _TRUTH),
-}
-"""Names for the values of many rows, in functions that go through them in pairs: `zip(predictions, references)`."""
 _EXTRACTED = {"givenanswer", "studentanswer", "submittedanswer"}
 """Names of parameters for an answer that other code may have extracted from the output."""
-_PAIRS = {
-    **dict.fromkeys(("actual", "generated", "model", "output", "pred", "predicted", "response"), _OUTPUT),
-    **dict.fromkeys(("correct", "expected", "gold", "golden", "gt", "reference", "target", "true"), _TRUTH),
-}
-"""First words in the names of two parameters that get output and ground truth, such as `pred_sql` and `gold_sql`."""
-_TEXTS = ("answer", "result", "text", "content")
-"""Names of the output, if no other parameter is the output; otherwise, `answer` is the ground truth."""
-_FORMS = ("text", "str", "string", "json")
-"""Endings of parameter names that tell the form of the value: `completion_text`."""
 _OF_FILES = ("path", "file", "filename", "dir", "folder")
 """Endings of parameter names that stand for the path of a file, which rows do not have."""
-_PLACES = ((_INPUT, _QUESTION), (_OUTPUT,), (_TRACE,))
-_PLACES_V1 = ((), (_INPUT, _QUESTION), (_OUTPUT,), (_TRUTH,))
-"""For each argument of a call by position, the meanings that the parameter's name may have."""
 _SHOWN = 10
 _SHORT = 2  # words of up to this many letters, such as `in` and `to`, do not tell which column is meant
 _METHODS = {"evaluate", "compute_scores", "score", "measure"}
-_LEGACY = ("app_params", "correct_answer", "datapoint")
 _DATA_BASES = {
     "BaseModel", "Enum", "Exception", "Module", "NamedTuple", "Protocol", "Signature", "StrEnum", "TypedDict",
     "ValueError",
@@ -131,109 +107,12 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     )
 
 
-def is_by_name(function: Function, *, named: bool = False) -> bool:
-    """Return whether the host may call a function by the names of its parameters: exactly one is for the output.
-
-    A function that the caller named (`named`), or that is called `evaluate`, must not also fit a call by position.
-    """
-    names = function.parameters
-    if names[:1] in (["self"], ["cls"]) or function.name == "main" or function.gives_function:
-        return False
-    roles = {**roles_of(names), **_lists_of(function)}
-    if list(roles.values()).count(_OUTPUT) != 1:
-        return False
-    return not (named or function.name == "evaluate") or not _by_position(function, roles)
-
-
-def _lacks_only_output(function: Function) -> bool:
-    """Return whether one parameter is for the ground truth, and exactly one other parameter has no known name."""
-    roles = roles_of(function.parameters)
-    unknown = [one for one in function.required if one not in roles]
-    return _OUTPUT not in roles.values() and _TRUTH in roles.values() and len(unknown) == 1
-
-
-def _lists_of(function: Function) -> dict[str, str]:
-    """Return the roles of the two parameters that the function passes to `zip`: a list of outputs and a list of truths.
-
-    Return an empty dict if there are no such parameters.
-    """
-    for node in walk(function.node):
-        if type(node).__name__ == "Call" and getattr(node.func, "id", "") == "zip":
-            given = [one.id for one in node.args if type(one).__name__ == "Name"]
-            found = {one: _ROLES_OF_LISTS.get(_plain(one), "") for one in given if one in function.parameters}
-            if sorted(found.values()) == sorted((_OUTPUT, _TRUTH)):
-                return found
-    return {}
-
-
-def says_what_it_is_given(function: Function) -> bool:
-    """Return whether every parameter has a name that this dialect understands, and one is for the output."""
-    return is_by_name(function) and len(roles_of(function.parameters)) == len(function.parameters)
-
-
-def _by_position(function: Function, roles: dict[str, str]) -> bool:
-    names = function.parameters
-    if names[:1] == [_LEGACY[0]]:
-        return True
-    required = [one for one in names[: function.positional] if one in function.required]
-    if len(function.required) > len(required) or not len(required) <= 4 <= function.positional + 1:
-        return False
-    if len(names) > 3 and names[3] in _LEGACY:
-        return True
-    truth_is_late = any(roles.get(one) == _TRUTH for one in names[3:])
-    if truth_is_late and (function.positional > 4 or len(required) <= 3):
-        return False
-    places = _PLACES_V1 if len(required) == 4 else _PLACES
-    return all(roles.get(one) in (None, *place) for one, place in zip(names, places, strict=False))
-
-
-def fits_places(names: list[str]) -> bool:
-    """Return whether no parameter's name contradicts its place in `evaluate(inputs, outputs, trace)`."""
-    roles = roles_of(names)
-    return all(roles.get(one) in (None, *place) for one, place in zip(names, _PLACES, strict=False))
-
-
-def roles_of(names: list[str]) -> dict[str, str]:
-    """Return the role (output, truth, …) of each parameter that has a role, by the parameter's name."""
-    found = {one: role for one in names if (role := _role(one))}
-    if not {_OUTPUT, _TRUTH} & {*found.values()}:
-        found.update(_pair_of(names))
-    if _OUTPUT not in found.values():
-        other = next((one for text in _TEXTS for one in names if _plain(one) == text), None)
-        return found if other is None else {**found, other: _OUTPUT}
-    if _TRUTH not in found.values():
-        found.update({one: _TRUTH for one in names if _plain(one) == "answer"})
-    return found
-
-
-def _pair_of(names: list[str]) -> dict[str, str]:
-    """Return the roles of two parameters whose names differ only in the first word: `pred_sql` and `gold_sql`."""
-    ends: dict[str, dict[str, str]] = {}
-    for one in names:
-        first, _, end = one.lower().partition("_")
-        if end and first in _PAIRS:
-            ends.setdefault(end, {})[one] = _PAIRS[first]
-    pairs = [one for one in ends.values() if sorted(one.values()) == sorted((_OUTPUT, _TRUTH))]
-    return pairs[0] if len(pairs) == 1 else {}
-
-
-def _plain(name: str) -> str:
-    return name.replace("_", "").lower()
-
-
-def _role(name: str) -> str | None:
-    """Return the role for which a parameter's name stands, or None. The name may end in a type: `completion_text`."""
-    plain = _plain(name)
-    short = next((plain.removesuffix(one) for one in _FORMS if plain.endswith(one)), plain)
-    return _ROLES.get(plain) or _ROLES.get(short)
-
-
 def _chosen(outline: Outline) -> list[str]:
     """Return the functions that may be the evaluator: `evaluate`, or those that no other function uses."""
     functions = outline.functions
     if "evaluate" in functions:
         found = functions["evaluate"]
-        return ["evaluate"] if is_by_name(found) or _lacks_only_output(found) else []
+        return ["evaluate"] if is_by_name(found) or lacks_only_output(found) else []
     if not outline.parsed or {"evaluate", "main"} & outline.binds - set(functions) or _has_other_entry(outline):
         return []
     possible = candidates.public(outline)
@@ -242,7 +121,7 @@ def _chosen(outline: Outline) -> list[str]:
     possible = [name for name in possible if name in functions and is_by_name(functions[name])]
     if not candidates.listed(outline, possible):
         possible = [name for name in possible if _takes_output(outline, name)] or possible
-    of_many = {name for name in possible if functions[name].gives_list and _lists_of(functions[name])}
+    of_many = {name for name in possible if functions[name].gives_list and lists_of(functions[name])}
     names = [name for name in possible if name not in of_many] or _of_one(outline)
     chosen = candidates.meant(outline, names)
     single = [name for name in names if not functions[name].gives_list]
@@ -251,7 +130,7 @@ def _chosen(outline: Outline) -> list[str]:
 
 def _takes_output(outline: Outline, name: str) -> bool:
     """Return whether a function judges the output itself, not an answer that other code extracts from the output."""
-    is_of_answer = any(_plain(one) in _EXTRACTED for one in outline.functions[name].parameters)
+    is_of_answer = any(plain_name(one) in _EXTRACTED for one in outline.functions[name].parameters)
     return not is_of_answer and not candidates.takes_apart(outline, name)
 
 
@@ -271,7 +150,7 @@ def _of_one(outline: Outline) -> list[str]:
 
 def _repeats(function: Function, name: str) -> bool:
     """Return whether a function takes no output, and calls the function with this name only inside loops."""
-    if _OUTPUT in roles_of(function.parameters).values():
+    if OUTPUT in roles_of(function.parameters).values():
         return False
     looped = {
         id(call)
@@ -300,7 +179,7 @@ def _only(outline: Outline) -> list[str]:
         return []
     if all(one.endswith(_OF_FILES) for one in function.required):
         return []  # if all its parameters are files, it scores files that a program has written
-    return [] if _OUTPUT in roles_of(function.parameters).values() else [function.name]
+    return [] if OUTPUT in roles_of(function.parameters).values() else [function.name]
 
 
 def _methods(outline: Outline) -> list[_Method]:
@@ -315,7 +194,7 @@ def _methods(outline: Outline) -> list[_Method]:
     found = [(node.name, scoring) for node in nodes if (scoring := _scoring_methods(node, outline))]
     if any(len(methods) != 1 for _, methods in found):
         return []
-    methods = [_Method(of, method) for of, [method] in found if is_by_name(method) or _lacks_only_output(method)]
+    methods = [_Method(of, method) for of, [method] in found if is_by_name(method) or lacks_only_output(method)]
     fits = len(methods) == len(found) and not any(one.function.gives_list for one in methods)
     return methods if fits else []
 
@@ -457,7 +336,7 @@ def _is_of_columns(function: Function) -> bool:
         return False
     if function.name.partition("_")[0] in _PREPARES:
         return False
-    if list(roles_of(function.parameters).values()).count(_OUTPUT) > 1:
+    if list(roles_of(function.parameters).values()).count(OUTPUT) > 1:
         return False
     if function.gives_list or function.gives_function or all(one.endswith(_OF_FILES) for one in function.required):
         return False
@@ -470,7 +349,7 @@ def _is_of_columns(function: Function) -> bool:
 
 def _may_score_alone(function: Function) -> bool:
     """Return whether the only possible function is an evaluator, and not a helper such as `is_blank(text)`."""
-    return entry.is_likely(function.name) or _TRUTH in roles_of(function.parameters).values()
+    return entry.is_likely(function.name) or TRUTH in roles_of(function.parameters).values()
 
 
 def _gives_value(function: Function) -> bool:
@@ -504,11 +383,11 @@ class _Binding:
         self._found = found
         self._outline = outline
         self._function = function
-        self._lists = {} if function is None else _lists_of(function)
-        by_use = set() if function is None else _values_by_use(function)
+        self._lists = {} if function is None else lists_of(function)
+        by_use = set() if function is None else values_by_use(function)
         self._output = None
         if function is not None and not self._lists and not only_columns:
-            self._output = _without_role(function, by_use)
+            self._output = without_role(function, by_use)
         self._unread = set() if function is None else function.unread
         self._names = [] if known is None else [*known.positional, *known.keyword_only]
         roles = {**roles_of(self._names), **self._lists}
@@ -567,31 +446,11 @@ class _Binding:
             missing.hint = (
                 f"the row has all parameters of `{able[0]}`: name it in `settings.entry`, if it is the evaluator"
             )
-        elif _OUTPUT not in self._roles.values() and "." not in self._found.name:
+        elif OUTPUT not in self._roles.values() and "." not in self._found.name:
             missing.hint = (
                 f"{missing.hint}; name `{self._found.name}` in `settings.entry` if it takes its arguments by position"
             )
         return missing
-
-
-def _values_by_use(function: Function) -> set[str]:
-    """Return the parameters that are named like a row (`sample`) but hold a single value, as in `sample == expected`.
-
-    The code reads no part of them, another parameter is the ground truth, and none is the output.
-    """
-    roles = roles_of(function.parameters)
-    if _OUTPUT in roles.values() or _TRUTH not in roles.values():
-        return set()
-    parts = [one.value for one in walk(function.node) if type(one).__name__ in ("Attribute", "Subscript")]
-    read = {getattr(one, "id", None) for one in parts}
-    return {one for one, role in roles.items() if role == _WHOLE and one not in read}
-
-
-def _without_role(function: Function, values_by_use: set[str]) -> str | None:
-    """Return the only required parameter whose name has no known role, if no parameter is for the output; else None."""
-    roles, unread = roles_of(function.parameters), function.unread
-    unknown = [one for one in function.required if (one not in roles or one in values_by_use) and one not in unread]
-    return unknown[0] if len(unknown) == 1 and _OUTPUT not in roles.values() else None
 
 
 def _completed(row: dict[str, Any], roles: dict[str, str]) -> dict[str, Any]:
@@ -600,39 +459,39 @@ def _completed(row: dict[str, Any], roles: dict[str, str]) -> dict[str, Any]:
     If no parameter is for the ground truth, the ground truth stays among the inputs.
     """
     columns = row["columns"]
-    inputs = {"inputs": columns} if "inputs" in row and _TRUTH not in roles.values() else {}
+    inputs = {"inputs": columns} if "inputs" in row and TRUTH not in roles.values() else {}
     output = {}
-    if "outputs" in row and _OUTPUT not in roles.values():
+    if "outputs" in row and OUTPUT not in roles.values():
         output = {"output": row["outputs"], "outputs": row["outputs"]}
     return {**row, **inputs, "whole": binding.AttributeDict({**output, **columns})}
 
 
 def _values(name: str, role: str | None, row: dict[str, Any], columns: dict[str, Any]) -> Iterator[Any]:
     """Yield the values that a parameter may get, best first."""
-    if role == _OUTPUT and "outputs" in row:
+    if role == OUTPUT and "outputs" in row:
         yield row["outputs"]
     if name in columns:
         yield columns[name]
-    if role == _TRUTH and "truth" in row:
+    if role == TRUTH and "truth" in row:
         yield row["truth"]
-    if role in (_OUTPUT, _TRUTH):
-        same = [one for one in columns if _role(one) == role]
-        same = same or [one for one in columns if role == _TRUTH and _plain(one) == "answer"]
+    if role in (OUTPUT, TRUTH):
+        same = [one for one in columns if role_of(one) == role]
+        same = same or [one for one in columns if role == TRUTH and plain_name(one) == "answer"]
         yield from (columns[one] for one in same if len(same) == 1)
-    if role == _WHOLE:
+    if role == WHOLE:
         yield row["whole"]
     if "inputs" in row:
         yield from _of_inputs(name, role, row["inputs"], row["trace"])
 
 
 def _of_inputs(name: str, role: str | None, inputs: dict[str, Any], trace: Any) -> Iterator[Any]:
-    if role == _QUESTION:
-        usual = [one for one in inputs if _role(one) in (_QUESTION, _INPUT)]
+    if role == QUESTION:
+        usual = [one for one in inputs if role_of(one) in (QUESTION, INPUT)]
         if len(usual) == 1 or len(inputs) == 1:
             yield inputs[(usual or list(inputs))[0]]
-    elif role == _INPUT:
+    elif role == INPUT:
         yield inputs
-    elif role == _TRACE:
+    elif role == TRACE:
         yield trace
     elif name == "metadata":
         yield {}
@@ -641,7 +500,7 @@ def _of_inputs(name: str, role: str | None, inputs: dict[str, Any], trace: Any) 
 def _missing(entry_name: str, name: str, role: str | None, columns: dict[str, Any], kind: str) -> Failure:
     have = ", ".join(f"`{one}`" for one in list(columns)[:50]) or "none"
     hint = "add the column to the row, rename the parameter, or give it a default"
-    if role == _TRUTH:
+    if role == TRUTH:
         hint = "send the expected answer as `correct_answer` in the inputs, or name its key in `correct_answer_key`"
     elif "." in kind and kind.partition(".")[0] not in sys.stdlib_module_names:
         hint = f"a row cannot have an object such as `{kind}`: make it in the code, and make it the parameter's default"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evaluator_runner import candidates, dialects, entry
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
-from evaluator_runner.dialects.function import says_what_it_is_given
+from evaluator_runner.roles import says_what_it_is_given
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -379,7 +379,7 @@ def _line_of(made: str, kind: type, method: str, wanted: str) -> str:
 
     If the method takes other arguments, the line passes the values of a row to them.
     """
-    from evaluator_runner.dialects.function import fits_places, roles_of
+    from evaluator_runner.roles import fits_places, roles_of
 
     call = made if method == "__call__" else f"{made}.{method}"
     known = signature.read(getattr(kind, method, None))
