@@ -23,6 +23,7 @@ from sqlalchemy import update
 from evaluator_host.engine.config.settings import Settings
 from evaluator_host.engine.system.lookups import Lookups
 from evaluator_host.platform.alerts.service import Alerts
+from evaluator_host.platform.alerts.webhooks import Webhooks
 from evaluator_host.platform.evaluators.registry import ResolvedEvaluator
 from evaluator_host.platform.jobs import queue
 from evaluator_host.platform.jobs.spec import JobSpec
@@ -92,7 +93,8 @@ def sources(desk: Desk) -> dict[str, Any]:
 def alerts_of(desk: Desk, tmp_path: Path, *hosts: str, names: Lookups | None = None) -> Alerts:
     settings = Settings(data_dir=tmp_path, webhook_hosts=hosts or ("127.0.0.1",))
     found = names or Lookups()
-    return Alerts(desk.store.objects, desk.board, desk.store.secrets, settings, **sources(desk), names=found)
+    webhooks = Webhooks(settings, desk.store.secrets, found)
+    return Alerts(desk.store.objects, desk.board, webhooks, **sources(desk))
 
 
 async def check(desk: Desk, alerts: Alerts, stored: StoredObject) -> None:
@@ -770,7 +772,7 @@ async def test_a_receiver_gets_one_message_at_a_time_and_rests_after_a_failure(
 async def test_messages_that_wait_are_kept_and_dropped_ones_are_counted(
     desk: Desk, receiver: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evaluator_host.platform.alerts.service._WAITING", 4)
+    monkeypatch.setattr("evaluator_host.platform.alerts.alert.WAITING", 4)
     alerts = alerts_of(desk, tmp_path)
     job = await desk.ended(await desk.start(["1"]))
     await alerts.add_alert(WORKSPACE, "low", AlertRule(Metric.MEAN, receiver.url, job=job.id, below=0))

@@ -5,8 +5,10 @@ from typing import Final
 
 from starlette.routing import BaseRoute
 
+from evaluator_host.engine.system.lookups import TENANT_NAMES
 from evaluator_host.platform.alerts.routes import alerts_api
 from evaluator_host.platform.alerts.service import Alerts, LiveScores, MissedRuns
+from evaluator_host.platform.alerts.webhooks import Webhooks
 from evaluator_host.platform.host import Host
 from evaluator_host.platform.http.auth.access import Access
 from evaluator_host.platform.jobs.resource import JobResource
@@ -30,8 +32,7 @@ class AlertResource(Resource):
         self._alerts = Alerts(
             host.store.objects,
             host.resource(JobResource).service,
-            host.store.secrets,
-            host.settings,
+            Webhooks(host.settings, host.store.secrets, TENANT_NAMES),
             live=lambda: host.find(LiveScores),
             schedules=lambda: host.find(MissedRuns),
         )
