@@ -34,8 +34,8 @@ from evaluator_host.platform.http.auth.package_visibility import PackageVisibili
 from evaluator_host.platform.http.error_log import log_loop_fault, log_to_stderr
 from evaluator_host.platform.jobs.opening import scheduler_of
 from evaluator_host.platform.jobs.queue import JobQueue
+from evaluator_host.platform.jobs.records import DesiredState
 from evaluator_host.platform.jobs.scheduler import LOOK_EVERY_S, Scheduler
-from evaluator_host.platform.jobs.table import DesiredState
 from evaluator_host.platform.models.judges import open_judges
 from evaluator_host.platform.store.opening import open_store
 from evaluator_host.platform.store.store import Store

@@ -12,7 +12,7 @@ from sqlalchemy import insert
 
 from evaluator_host.platform.datasets.table import DatasetTable
 from evaluator_host.platform.evaluators.table import EvaluatorTable, EvaluatorVersionTable
-from evaluator_host.platform.jobs.table import JobEvaluatorTable, JobTable
+from evaluator_host.platform.jobs.schema import JobEvaluatorTable, JobTable
 from evaluator_host.platform.labels.table import LabelQueueTable, Labels, LabelState, LabelTable
 from evaluator_host.platform.models.table import ModelAnswerTable, RecordedAnswer
 from evaluator_host.platform.store.store import Store, open_store

@@ -10,8 +10,8 @@ from functools import partial
 import pytest
 
 from evaluator_host.platform.jobs.queue import StoredResult
+from evaluator_host.platform.jobs.records import Job
 from evaluator_host.platform.jobs.results.table import Filter, Sort
-from evaluator_host.platform.jobs.table import Job
 from evaluator_host.platform.store.database import DatabaseKind
 from evaluator_host.platform.store.store import Store, open_store
 from tests.databases import EACH_ENGINE, Databases

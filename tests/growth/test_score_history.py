@@ -8,7 +8,8 @@ from typing import Final
 import pytest
 from sqlalchemy import insert
 
-from evaluator_host.platform.jobs.table import DesiredState, JobEvaluatorTable, JobTable
+from evaluator_host.platform.jobs.records import DesiredState
+from evaluator_host.platform.jobs.schema import JobEvaluatorTable, JobTable
 from evaluator_host.platform.store.database import row_values
 from evaluator_host.platform.store.store import Store, open_store
 from evaluator_host.types.jobs import JobStatus

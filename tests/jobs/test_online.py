@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from evaluator_host.platform.jobs.records import DesiredState
 from evaluator_host.platform.jobs.results.row_reader import RowReader
 from evaluator_host.platform.jobs.results.table import Filter
 from evaluator_host.platform.jobs.spec import JobSpec
-from evaluator_host.platform.jobs.table import DesiredState
 from evaluator_host.types.errors import InvalidRequest, NotFound
 from evaluator_host.types.jobs import JobConfig, JobReport, JobStatus, Target
 from evaluator_host.types.results import JobRow

@@ -24,12 +24,14 @@ from evaluator_host.platform.datasets.files import RowsFolder
 from evaluator_host.platform.http.json_routes import LateRoute
 from evaluator_host.platform.jobs import failures, result_writer, retries
 from evaluator_host.platform.jobs.queue import JobQueue, StoredResult
+from evaluator_host.platform.jobs.records import DesiredState
 from evaluator_host.platform.jobs.results.exports import JobExports
 from evaluator_host.platform.jobs.results.routes import job_results_api
 from evaluator_host.platform.jobs.results.row_reader import RowReader
 from evaluator_host.platform.jobs.results.table import Filter
+from evaluator_host.platform.jobs.schema import ResultTable, SharedPartTable
 from evaluator_host.platform.jobs.spec import JobSpec
-from evaluator_host.platform.jobs.table import DesiredState, Jobs, ResultTable, SharedPartTable
+from evaluator_host.platform.jobs.table import Jobs
 from evaluator_host.platform.store import usage
 from evaluator_host.types.errors import Busy, HostBusy, InUse, InvalidRequest, NotFound, OverQuota, StoreUnavailable
 from evaluator_host.types.evaluator import Evaluator, EvaluatorSettings, Limits

@@ -26,8 +26,9 @@ from evaluator_host.platform.alerts.service import Alerts
 from evaluator_host.platform.alerts.webhooks import Webhooks
 from evaluator_host.platform.evaluators.registry import ResolvedEvaluator
 from evaluator_host.platform.jobs import queue
+from evaluator_host.platform.jobs.records import DesiredState
+from evaluator_host.platform.jobs.schema import JobEvaluatorTable
 from evaluator_host.platform.jobs.spec import JobSpec
-from evaluator_host.platform.jobs.table import DesiredState, JobEvaluatorTable
 from evaluator_host.platform.schedules.service import Schedules
 from evaluator_host.platform.store.objects import StoredObject
 from evaluator_host.platform.traces.table import Traces

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import update
 
 from evaluator_host.engine.sandbox.linux.instance import this_instance
-from evaluator_host.platform.jobs.table import JobTable
+from evaluator_host.platform.jobs.schema import JobTable
 from evaluator_host.types.jobs import JobReport, JobStatus
 from tests.jobs.desk import WORKSPACE, Desk, opened
 from tests.store.records import result

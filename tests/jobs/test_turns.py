@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.platform.jobs.table import DesiredState
+from evaluator_host.platform.jobs.records import DesiredState
 from evaluator_host.types.errors import InUse
 from evaluator_host.types.evaluator import Evaluator, Limits
 from evaluator_host.types.jobs import JobReport, JobStatus

@@ -4,7 +4,7 @@ import json
 
 from evaluator_host.platform.datasets.table import Dataset, DatasetFacts, new_dataset_id
 from evaluator_host.platform.jobs.queue import StoredResult
-from evaluator_host.platform.jobs.table import Job, JobEvaluator
+from evaluator_host.platform.jobs.records import Job, JobEvaluator
 from evaluator_host.platform.store.store import Store
 from evaluator_host.types.stored import BadLine
 from tests.tables import tables

@@ -18,11 +18,13 @@ from evaluator_host.engine.system.limited_process import LimitedProcesses
 from evaluator_host.platform.datasets.files import RowsFolder
 from evaluator_host.platform.datasets.table import DatasetTable, new_dataset_id
 from evaluator_host.platform.jobs.queue import StoredOutput, _first_reliable
+from evaluator_host.platform.jobs.records import DesiredState, Job, JobEvaluator
 from evaluator_host.platform.jobs.results.aggregate import aggregate
 from evaluator_host.platform.jobs.results.comparison import ComparedRows, Side
 from evaluator_host.platform.jobs.results.results import JobResults
+from evaluator_host.platform.jobs.schema import JobEvaluatorTable, JobTable
 from evaluator_host.platform.jobs.spec import StoredSpec, evaluator_to_json, spec_from_json, spec_to_json
-from evaluator_host.platform.jobs.table import DesiredState, Job, JobEvaluator, JobEvaluatorTable, Jobs, JobTable
+from evaluator_host.platform.jobs.table import Jobs
 from evaluator_host.platform.store.store import Store, open_store
 from evaluator_host.types.errors import InUse, InvalidRequest, NameTaken, NotFound, StoreUnavailable
 from evaluator_host.types.evaluator import Evaluator

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from evaluator_host.platform.jobs.records import Job
 from evaluator_host.platform.jobs.results.table import Filter, Sort
-from evaluator_host.platform.jobs.table import Job
 from evaluator_host.platform.store.store import Store, open_store
 from evaluator_host.types.errors import InvalidRequest
 from tests.databases import EACH_ENGINE, Databases

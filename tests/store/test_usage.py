@@ -12,7 +12,7 @@ from sqlalchemy import event, insert, text
 
 from evaluator_host.platform.evaluators.table import VersionContent
 from evaluator_host.platform.jobs.queue import StoredOutput
-from evaluator_host.platform.jobs.table import Job
+from evaluator_host.platform.jobs.records import Job
 from evaluator_host.platform.labels.table import LabelQueueTable, Labels, LabelState, StoredLabel
 from evaluator_host.platform.store.database import DatabaseKind
 from evaluator_host.platform.store.store import Store, open_store

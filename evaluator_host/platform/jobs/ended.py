@@ -6,7 +6,7 @@ import logging
 from prometheus_client import Counter
 
 from evaluator_host.engine.service.metrics import Metrics
-from evaluator_host.platform.jobs.table import Job
+from evaluator_host.platform.jobs.records import Job
 from evaluator_host.types.jobs import JobStatus
 
 _CHARACTERS = 300  # maximum number of characters of a reason in the log

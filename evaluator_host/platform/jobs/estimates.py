@@ -6,10 +6,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
+from evaluator_host.platform.jobs.records import DesiredState
 from evaluator_host.platform.jobs.results.results import JobResults
 from evaluator_host.platform.jobs.service import JobService
 from evaluator_host.platform.jobs.spec import JobSpec
-from evaluator_host.platform.jobs.table import DesiredState
 from evaluator_host.platform.models.table import ModelTable
 from evaluator_host.platform.store.workspace_limits import LimitsOfWorkspaces
 from evaluator_host.types.errors import HostBusy, HostError

@@ -10,9 +10,9 @@ from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.caller import Caller
 from evaluator_host.platform.jobs.nodes import ROWS, NodeUse, RayNodes
 from evaluator_host.platform.jobs.queue import JobQueue
+from evaluator_host.platform.jobs.records import Job
 from evaluator_host.platform.jobs.row_source import CHUNK_ROWS, RowChunk
 from evaluator_host.platform.jobs.spec import nodes_of
-from evaluator_host.platform.jobs.table import Job
 from evaluator_host.types.errors import StoreUnavailable
 from evaluator_host.types.evaluator import Evaluator, Isolation
 from evaluator_host.types.json_values import encode_json

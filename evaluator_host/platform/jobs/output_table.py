@@ -6,7 +6,7 @@ from typing import Any, Final
 from sqlalchemy import Select, func, select
 
 from evaluator_host.platform.jobs.queue import StoredOutput
-from evaluator_host.platform.jobs.table import OutputTable
+from evaluator_host.platform.jobs.schema import OutputTable
 from evaluator_host.platform.store.database import Repository, columns_of
 
 _STRETCH_BYTES: Final = 8 << 20

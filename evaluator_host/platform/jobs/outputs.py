@@ -19,9 +19,9 @@ from evaluator_host.platform.datasets.rendering import render_records
 from evaluator_host.platform.datasets.rows import ALL, Shard
 from evaluator_host.platform.jobs.output_table import Outputs
 from evaluator_host.platform.jobs.queue import StoredOutput
+from evaluator_host.platform.jobs.records import Job
 from evaluator_host.platform.jobs.result_writer import ResultWriter
 from evaluator_host.platform.jobs.row_source import RowChunk, unmarked_lines
-from evaluator_host.platform.jobs.table import Job
 from evaluator_host.platform.models.agents import payload_of
 from evaluator_host.platform.models.endpoint import Endpoint, ModelAnswer
 from evaluator_host.platform.models.prompts import messages_of

@@ -18,20 +18,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.orm import aliased
 
 from evaluator_host.platform.datasets.table import DatasetTable
-from evaluator_host.platform.jobs.table import (
-    DesiredState,
-    Job,
+from evaluator_host.platform.jobs.records import DesiredState, Job
+from evaluator_host.platform.jobs.schema import (
     JobEvaluatorTable,
     JobTable,
     OutputTable,
     ResultTable,
     SharedPartTable,
     TogetherTable,
-    as_job,
-    as_tally,
-    select_jobs,
-    select_tallies,
 )
+from evaluator_host.platform.jobs.table import as_job, as_tally, select_jobs, select_tallies
 from evaluator_host.platform.jobs.tallies import read_warnings, row_mark
 from evaluator_host.platform.store.database import (
     Repository,

@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Final
 
 from evaluator_host.platform.jobs.queue import JobQueue, SharedPart, StoredOutput, StoredResult
-from evaluator_host.platform.jobs.table import DesiredState
+from evaluator_host.platform.jobs.records import DesiredState
 from evaluator_host.types.errors import StoreUnavailable
 from evaluator_host.types.json_values import encode_json
 from evaluator_host.types.outcome import EnvironmentInfo, EvaluationResult, EvaluatorInfo, Logs, Note

@@ -16,9 +16,9 @@ from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import JsonRoute, json_list, json_response, large_json_response
 from evaluator_host.platform.http.middleware import memory_of
 from evaluator_host.platform.jobs.estimates import JobEstimates
+from evaluator_host.platform.jobs.records import DesiredState
 from evaluator_host.platform.jobs.service import JobService, job_report
 from evaluator_host.platform.jobs.spec import JobSpec
-from evaluator_host.platform.jobs.table import DesiredState
 from evaluator_host.platform.plugins import row_document
 from evaluator_host.platform.users import Users
 from evaluator_host.types.errors import InvalidRequest

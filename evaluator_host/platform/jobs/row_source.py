@@ -13,7 +13,7 @@ from evaluator_host.platform.datasets.files import RowsFolder, line_chunks
 from evaluator_host.platform.datasets.mapping import BadRow, Mapping, given_to, is_keyed
 from evaluator_host.platform.datasets.rendering import mapped_rows
 from evaluator_host.platform.datasets.rows import ALL, Shard
-from evaluator_host.platform.jobs.table import Job
+from evaluator_host.platform.jobs.records import Job
 from evaluator_host.types.evaluator import Row
 from evaluator_host.types.json_values import decode_json
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Given

@@ -29,11 +29,11 @@ from evaluator_host.platform.jobs.nodes import RayNodes
 from evaluator_host.platform.jobs.output_table import Outputs
 from evaluator_host.platform.jobs.outputs import Generation, Prompts, answered
 from evaluator_host.platform.jobs.queue import JobQueue
+from evaluator_host.platform.jobs.records import DesiredState, Job, JobEvaluator
 from evaluator_host.platform.jobs.result_writer import NoLongerOurs, ResultWriter
 from evaluator_host.platform.jobs.retries import Retries
 from evaluator_host.platform.jobs.row_source import RowChunk, RowSource
 from evaluator_host.platform.jobs.spec import evaluator_of, names_of, spec_from_json
-from evaluator_host.platform.jobs.table import DesiredState, Job, JobEvaluator
 from evaluator_host.platform.models.access import ModelAccess
 from evaluator_host.platform.store.usage import StorageUsage
 from evaluator_host.types.errors import (

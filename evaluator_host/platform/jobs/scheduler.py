@@ -25,9 +25,10 @@ from evaluator_host.engine.sandbox.linux.instance import is_dead, this_instance
 from evaluator_host.engine.system.turns import most_slots
 from evaluator_host.platform.jobs.ended import record_end
 from evaluator_host.platform.jobs.failures import error_json
+from evaluator_host.platform.jobs.records import DesiredState, Job, JobEvaluator
 from evaluator_host.platform.jobs.run import JobContext, JobRun
 from evaluator_host.platform.jobs.spec import spec_from_json
-from evaluator_host.platform.jobs.table import DesiredState, Job, JobEvaluator, Jobs
+from evaluator_host.platform.jobs.table import Jobs
 from evaluator_host.types.errors import StoreUnavailable
 from evaluator_host.types.jobs import Executor, JobStatus
 

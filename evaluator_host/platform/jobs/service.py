@@ -21,6 +21,7 @@ from evaluator_host.platform.datasets.table import Dataset, Datasets, new_datase
 from evaluator_host.platform.evaluators.registry import ResolvedEvaluator
 from evaluator_host.platform.jobs.first_rows import FirstRowsOfJobs
 from evaluator_host.platform.jobs.output_table import Outputs
+from evaluator_host.platform.jobs.records import DesiredState, Job, JobEvaluator, JobOverview
 from evaluator_host.platform.jobs.spec import (
     JobSpec,
     StoredSpec,
@@ -31,7 +32,7 @@ from evaluator_host.platform.jobs.spec import (
     spec_from_json,
     spec_to_json,
 )
-from evaluator_host.platform.jobs.table import DesiredState, Job, JobEvaluator, JobOverview, Jobs
+from evaluator_host.platform.jobs.table import Jobs
 from evaluator_host.platform.jobs.tallies import EvaluatorTally
 from evaluator_host.platform.models.access import ModelAccess
 from evaluator_host.platform.models.prompts import prompt_templates

@@ -8,7 +8,7 @@ from evaluator_host.engine.contracts.table import name_in_config
 from evaluator_host.engine.system.adapter import Adapter
 from evaluator_host.platform.datasets.mapping import Mapping
 from evaluator_host.platform.datasets.rows import ALL, Shard
-from evaluator_host.platform.jobs.table import Job, JobEvaluator
+from evaluator_host.platform.jobs.records import Job, JobEvaluator
 from evaluator_host.types.evaluator import Evaluator, Json
 from evaluator_host.types.jobs import JobConfig, JobNode, Target
 

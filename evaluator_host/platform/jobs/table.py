@@ -8,22 +8,17 @@ paused (a job is also queued again when its host shuts down, or when a failed jo
 
 import asyncio
 import secrets
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from functools import cache
 from typing import Any, Final, TypeVar
 
 import orjson
 from sqlalchemy import (
-    BigInteger,
     ColumnElement,
-    ForeignKey,
-    Index,
     Select,
     Text,
-    UniqueConstraint,
     case,
     delete,
     exists,
@@ -31,248 +26,32 @@ from sqlalchemy import (
     insert,
     or_,
     select,
-    text,
     true,
     update,
 )
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.orm import Mapped, aliased, mapped_column
+from sqlalchemy.orm import aliased
 from sqlalchemy.sql.functions import FunctionElement
 
 from evaluator_host.platform.datasets.table import DatasetTable
+from evaluator_host.platform.jobs.records import DesiredState, Job, JobEvaluator, JobOverview
+from evaluator_host.platform.jobs.schema import (
+    JobEvaluatorTable,
+    JobTable,
+    OutputTable,
+    ResultTable,
+    SharedPartTable,
+    TogetherTable,
+)
 from evaluator_host.platform.jobs.tallies import EvaluatorTally, Tally
 from evaluator_host.platform.store.database import Repository, clock, columns_of, row_values
-from evaluator_host.platform.store.tables import Size, Table, WorkspaceTable
 from evaluator_host.platform.store.text_search import contains_text
 from evaluator_host.types.errors import InUse, NotFound
 from evaluator_host.types.jobs import Failures, JobStatus
 
 _Made = TypeVar("_Made")
-
-
-class JobTable(Table):
-    """Jobs (class `Job`). `request` and `nodes` are JSON; `wanted` is the state that a caller requested.
-
-    `dataset_name` is the name that the data set had when the job was created; `stored_bytes` is the size of the job's
-    results and of its model's answers. The host that runs a job is its `owner` and keeps changing `heartbeat_at`; if
-    the heartbeat stops changing, any other host may claim the job.
-    """
-
-    __tablename__ = "jobs"
-    __table_args__ = (
-        UniqueConstraint("workspace_id", "idempotency_key"),
-        Index("ix_jobs_workspace_id_created_at", "workspace_id", "created_at"),
-        Index("ix_jobs_status", "status", "workspace_id", "created_at"),
-        Index("ix_jobs_dataset_id_created_at", "dataset_id", "created_at"),
-        Index("ix_jobs_dataset_name", "workspace_id", "dataset_name", "status", "created_at"),
-        Index("ix_jobs_workspace_id_schedule", "workspace_id", "schedule", "finished_at"),
-    )
-
-    id: Mapped[str] = mapped_column(primary_key=True)
-    workspace_id: Mapped[str] = mapped_column(ForeignKey(WorkspaceTable.id))
-    dataset_id: Mapped[str] = mapped_column(ForeignKey(DatasetTable.id))
-    name: Mapped[str | None]
-    dataset_name: Mapped[str | None]
-    schedule: Mapped[str | None]
-    status: Mapped[str]
-    wanted: Mapped[str]
-    request: Mapped[str]
-    idempotency_key: Mapped[str | None]
-    owner: Mapped[str | None]
-    heartbeat_at: Mapped[datetime | None]
-    rows: Mapped[int]
-    done: Mapped[int]
-    failed: Mapped[int]
-    running_s: Mapped[float]
-    attempts: Mapped[int] = mapped_column(server_default=text("0"))
-    error: Mapped[str | None]
-    created_at: Mapped[datetime]
-    started_at: Mapped[datetime | None]
-    finished_at: Mapped[datetime | None]
-    stored_bytes: Mapped[int] = mapped_column(BigInteger, server_default="0")
-    nodes: Mapped[str | None]
-
-    @classmethod
-    def sizes(cls) -> Iterable[Size]:
-        """Yield the queries that add up the sizes of requests, results and models' answers."""
-        yield Size("jobs", cls.workspace_id, select(func.sum(cls.stored_bytes + func.length(cls.request))))
-
-
-class JobEvaluatorTable(Table):
-    """Copies of evaluators that belong to a job, with their scores so far. `content`, `lock` and `warnings` are JSON.
-
-    `judged` is the number of rows with a verdict, `scores` the number of rows with a score, and `total` the sum of
-    these scores, as a fraction: a sum of floats would be rounded, and its rounding errors would depend on the order of
-    the rows. `numbers` is the number of rows with a score or a metric; `doubted` of these rows have a warning that
-    makes the score or metric doubtful. `previous_job` is the newest earlier job that completed over the same rows with
-    scores that can be relied on.
-    `scores_mark` is the sum of `row_mark` over the rows with a score, and `failed_mark` is the sum over the failed
-    rows.
-    """
-
-    __tablename__ = "job_evaluators"
-    __table_args__ = (Index("ix_job_evaluators_name", "name"),)
-
-    job_id: Mapped[str] = mapped_column(ForeignKey(JobTable.id, ondelete="CASCADE"), primary_key=True)
-    position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    label: Mapped[str]
-    name: Mapped[str | None]
-    version: Mapped[int | None]
-    digest: Mapped[str]
-    content: Mapped[str]
-    lock: Mapped[str | None]
-    scored: Mapped[int] = mapped_column(server_default="0")
-    failed: Mapped[int] = mapped_column(server_default="0")
-    skipped: Mapped[int] = mapped_column(server_default="0")
-    judged: Mapped[int] = mapped_column(server_default="0")
-    passed: Mapped[int] = mapped_column(server_default="0")
-    scores: Mapped[int] = mapped_column(server_default="0")
-    total: Mapped[str] = mapped_column(server_default="0")
-    numbers: Mapped[int] = mapped_column(server_default="0")
-    doubted: Mapped[int] = mapped_column(server_default="0")
-    scores_mark: Mapped[int] = mapped_column(BigInteger, server_default="0")
-    failed_mark: Mapped[int] = mapped_column(BigInteger, server_default="0")
-    warnings: Mapped[str] = mapped_column(server_default="[]")
-    previous_job: Mapped[str | None]
-    previous_position: Mapped[int | None]
-
-    @classmethod
-    def sizes(cls) -> Iterable[Size]:
-        """Yield the query that adds up the sizes of copied evaluators, with their package locks."""
-        size = func.length(cls.content) + func.coalesce(func.length(cls.lock), 0)
-        yield Size("jobs", JobTable.workspace_id, select(func.sum(size)).join(JobTable))
-
-
-def _index_of_given(column: str) -> Index:
-    """Return a database index over the results that have a value in `column`."""
-    given = text(f"{column} IS NOT NULL")
-    columns = ("job_id", "position", column, "row")
-    return Index(f"ix_results_{column}", *columns, sqlite_where=given, postgresql_where=given)
-
-
-class ResultTable(Table):
-    """Results of jobs: one per evaluator and row. `metrics` and `result` are JSON.
-
-    `shared` is the id of a `SharedPartTable` row with the other fields of `result`; None if `result` is complete.
-    """
-
-    __tablename__ = "results"
-    __table_args__ = (
-        Index("ix_results_status", "job_id", "position", "status", "row"),
-        Index("ix_results_score", "job_id", "position", "score", "row"),
-        _index_of_given("passed"),
-        _index_of_given("error_code"),
-    )
-
-    job_id: Mapped[str] = mapped_column(ForeignKey(JobTable.id, ondelete="CASCADE"), primary_key=True)
-    position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    row: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    status: Mapped[str]
-    score: Mapped[float | None]
-    passed: Mapped[bool | None]
-    error_code: Mapped[str | None]
-    run_ms: Mapped[float]
-    metrics: Mapped[str]
-    result: Mapped[str]
-    shared: Mapped[int | None] = mapped_column(BigInteger)
-
-
-class SharedPartTable(Table):
-    """Parts that many results of a job share: evaluator, environment, fields that are seldom set. `content` is JSON."""
-
-    __tablename__ = "shared_parts"
-
-    job_id: Mapped[str] = mapped_column(ForeignKey(JobTable.id, ondelete="CASCADE"), primary_key=True)
-    id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
-    content: Mapped[str]
-
-
-class TogetherTable(Table):
-    """Scores over all rows of a job together, at most one for each evaluator. `result` is JSON."""
-
-    __tablename__ = "together"
-
-    job_id: Mapped[str] = mapped_column(ForeignKey(JobTable.id, ondelete="CASCADE"), primary_key=True)
-    position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    result: Mapped[str]
-
-
-class OutputTable(Table):
-    """Answers of a job's model, one for each row. `output` and `log` (attempts, tokens, times) are JSON."""
-
-    __tablename__ = "outputs"
-
-    job_id: Mapped[str] = mapped_column(ForeignKey(JobTable.id, ondelete="CASCADE"), primary_key=True)
-    row: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    output: Mapped[str | None]
-    error: Mapped[str | None]
-    latency_ms: Mapped[float]
-    log: Mapped[str]
-
-
-class DesiredState(StrEnum):
-    """The state that a caller requested; the host that runs the job carries it out."""
-
-    RUN = "run"
-    PAUSE = "pause"
-    CANCEL = "cancel"
-
-
-@dataclass(frozen=True, slots=True)
-class JobEvaluator:
-    """The copy of an evaluator that a job stores when it is created."""
-
-    position: int  # position of the evaluator in the job, from 0
-    label: str  # name of the evaluator in results, unique within the job
-    name: str | None  # name of a stored evaluator; None for a pasted one
-    version: int | None  # version of a stored evaluator; None for a pasted one
-    digest: str  # `sha256:…` of the content
-    content: str  # the evaluator as JSON, without name and version
-    lock: str | None  # the package lock as JSON; None if the packages were not resolved yet, or nothing is pinned
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One row of the job table."""
-
-    id: str
-    workspace_id: str
-    dataset_id: str
-    name: str | None  # name that people gave the job; None for most jobs
-    dataset_name: str | None  # name of the data set when the job was created; None for rows that came with the job
-    schedule: str | None  # name of the schedule that created the job; None for other jobs
-    status: JobStatus  # the present state
-    wanted: DesiredState  # the state that a caller requested
-    request: str  # mapping, target and config as JSON, see `jobs.spec.StoredSpec`
-    idempotency_key: str | None  # chosen by the caller; unique within the workspace
-    owner: str | None  # the host that runs the job, see `jobs.scheduler.owner_name`; None while no host does
-    heartbeat_at: datetime | None  # when the owner last wrote, by the database's clock
-    rows: int  # number of rows to score; the job is done when each evaluator has a result for each row
-    done: int  # number of results stored so far
-    failed: int  # number of failed results stored so far
-    running_s: float  # for how many seconds hosts have run the job
-    attempts: int  # number of claims by hosts since a result was last stored, or the job was last released
-    error: str | None  # `{"code", "message"}` as JSON, for a job that failed
-    created_at: datetime
-    started_at: datetime | None
-    finished_at: datetime | None
-    # nodes of a Ray cluster that the job has used, as a JSON list; None if it has used none
-    nodes: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class JobOverview:
-    """A job with its evaluators' scores, the name of its data set, and its number of model calls."""
-
-    job: Job
-    evaluators: tuple[EvaluatorTally, ...]  # evaluators of the job, in order
-    dataset: str  # name of the data set, or its id if it has no name
-    version: int | None  # version of the data set; None if the data set no longer has a name
-    newest: int | None  # newest version of that name
-    asked: int  # number of rows that were sent to the job's model, failures included
-    silent: bool = False  # whether the host that runs the job has written nothing for a while
 
 
 def select_jobs() -> Select[Any]:

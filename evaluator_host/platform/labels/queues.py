@@ -12,10 +12,11 @@ from evaluator_host.engine.system.memory import Reservation
 from evaluator_host.platform.datasets.mapping import column_of, outputs_column
 from evaluator_host.platform.datasets.rows import ALL
 from evaluator_host.platform.datasets.service import DatasetService
+from evaluator_host.platform.jobs.records import Job
 from evaluator_host.platform.jobs.results.results import JobResults
 from evaluator_host.platform.jobs.results.row_reader import RowReader
 from evaluator_host.platform.jobs.spec import StoredSpec, spec_from_json
-from evaluator_host.platform.jobs.table import Job, Jobs
+from evaluator_host.platform.jobs.table import Jobs
 from evaluator_host.platform.labels.table import Labels, LabelState, StoredLabel, StoredQueue
 from evaluator_host.platform.store.usage import StorageUsage
 from evaluator_host.types.errors import InvalidRequest, NotFound

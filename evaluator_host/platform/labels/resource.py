@@ -8,8 +8,8 @@ from starlette.routing import BaseRoute
 from evaluator_host.platform.datasets.resource import DatasetResource
 from evaluator_host.platform.host import Host
 from evaluator_host.platform.http.auth.access import Access
+from evaluator_host.platform.jobs.records import Job
 from evaluator_host.platform.jobs.resource import JobResource
-from evaluator_host.platform.jobs.table import Job
 from evaluator_host.platform.labels.queues import LabelQueues
 from evaluator_host.platform.labels.routes import labels_api
 from evaluator_host.platform.labels.table import Labels

@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from evaluator_host.platform.datasets.files import RowLimits, write_rows
 from evaluator_host.platform.datasets.service import DatasetService
+from evaluator_host.platform.jobs.records import DesiredState
 from evaluator_host.platform.jobs.results.row_reader import RowReader
 from evaluator_host.platform.jobs.results.table import Filter
 from evaluator_host.platform.jobs.service import JobService
 from evaluator_host.platform.jobs.spec import JobSpec
-from evaluator_host.platform.jobs.table import DesiredState
 from evaluator_host.types.errors import HostError, InUse, InvalidRequest, NameTaken, NotFound, Problem
 from evaluator_host.types.evaluator import Evaluator, Isolation
 from evaluator_host.types.jobs import JobConfig, Target

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
+from evaluator_host.platform.jobs.records import Job, JobEvaluator
 from evaluator_host.platform.jobs.spec import evaluator_of, spec_from_json
-from evaluator_host.platform.jobs.table import Job, JobEvaluator
 from evaluator_host.types.evaluator import Evaluator
 from evaluator_host.types.jobs import Failures
 from evaluator_host.types.json_values import encode_json

@@ -18,6 +18,7 @@ from evaluator_host.platform.datasets.mapping import column_of
 from evaluator_host.platform.datasets.suggestion import listed, nearest
 from evaluator_host.platform.datasets.table import Dataset, Datasets
 from evaluator_host.platform.jobs.queue import StoredResult
+from evaluator_host.platform.jobs.records import Job, JobEvaluator
 from evaluator_host.platform.jobs.results.aggregate import (
     NAMES,
     ValuesByName,
@@ -34,7 +35,7 @@ from evaluator_host.platform.jobs.results.same_rows import rows_differ
 from evaluator_host.platform.jobs.results.table import Filter, Results, ResultValues
 from evaluator_host.platform.jobs.row_source import CHUNK_BYTES, CHUNK_ROWS
 from evaluator_host.platform.jobs.spec import evaluator_of, spec_from_json
-from evaluator_host.platform.jobs.table import Job, JobEvaluator, Jobs
+from evaluator_host.platform.jobs.table import Jobs
 from evaluator_host.platform.jobs.tallies import EvaluatorTally
 from evaluator_host.types.errors import InvalidRequest, NotFound, Problem
 from evaluator_host.types.evaluator import Json

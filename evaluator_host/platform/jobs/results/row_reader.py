@@ -20,10 +20,11 @@ from evaluator_host.platform.datasets.table import Datasets
 from evaluator_host.platform.jobs.output_table import Outputs
 from evaluator_host.platform.jobs.outputs import answered, request_log
 from evaluator_host.platform.jobs.queue import StoredOutput, StoredResult
+from evaluator_host.platform.jobs.records import Job, JobEvaluator
 from evaluator_host.platform.jobs.results.table import PAGE_BYTES, Filter, Results, Sort
 from evaluator_host.platform.jobs.row_source import RowChunk, RowSource
 from evaluator_host.platform.jobs.spec import spec_from_json
-from evaluator_host.platform.jobs.table import Job, JobEvaluator, Jobs
+from evaluator_host.platform.jobs.table import Jobs
 from evaluator_host.types.errors import InvalidRequest, LimitExceeded, NotFound
 from evaluator_host.types.evaluator import Json, Row
 from evaluator_host.types.jobs import Failures

@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from evaluator_host.platform.jobs.queue import StoredResult
 from evaluator_host.platform.jobs.results.aggregate import as_float
-from evaluator_host.platform.jobs.table import JobEvaluatorTable, ResultTable, SharedPartTable, TogetherTable
+from evaluator_host.platform.jobs.schema import JobEvaluatorTable, ResultTable, SharedPartTable, TogetherTable
 from evaluator_host.platform.store.database import DatabaseKind, Repository, columns_of
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.outcome import Status

@@ -14,8 +14,8 @@ from evaluator_host.platform.http.auth.access import Access, AuditedCall, caller
 from evaluator_host.platform.http.bodies import WholeNumber
 from evaluator_host.platform.http.json_routes import JsonRoute, json_response, large_json_response
 from evaluator_host.platform.http.middleware import memory_of
+from evaluator_host.platform.jobs.records import DesiredState
 from evaluator_host.platform.jobs.results.row_reader import DOWNLOAD_BYTES
-from evaluator_host.platform.jobs.table import DesiredState
 from evaluator_host.types.json_values import encode_json
 from evaluator_host.vendors.nemo.entities import Order
 from evaluator_host.vendors.nemo.filters import Filter, fields, filtered
