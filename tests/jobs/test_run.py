@@ -25,6 +25,7 @@ from evaluator_host.platform.http.json_routes import LateRoute
 from evaluator_host.platform.jobs import failures, result_writer, retries
 from evaluator_host.platform.jobs.queue import JobQueue, StoredResult
 from evaluator_host.platform.jobs.records import DesiredState
+from evaluator_host.platform.jobs.results.compared_jobs import JobComparisons
 from evaluator_host.platform.jobs.results.exports import JobExports
 from evaluator_host.platform.jobs.results.routes import job_results_api
 from evaluator_host.platform.jobs.results.row_reader import RowReader
@@ -296,11 +297,10 @@ async def test_the_statistics_of_a_resumed_job_are_those_of_its_last_end(desk: D
 async def test_remembered_statistics_do_not_wait_for_a_turn(desk: Desk) -> None:
     job, other = [await desk.ended(await desk.start(["ok"] * 3)) for _ in range(2)]
     await desk.results.statistics(WORKSPACE, job.id)
-    reader = RowReader(
-        tables(desk.store).jobs, tables(desk.store).results, tables(desk.store).datasets, desk.folder, desk.processes
-    )
+    stored = tables(desk.store).jobs, tables(desk.store).results, tables(desk.store).datasets, desk.folder
+    reader, comparisons = RowReader(*stored, desk.processes), JobComparisons(*stored)
     no_turns = Turns(1, queue_limit=0)
-    api = job_results_api(desk.results, reader, JobExports(desk.results, reader), turns=no_turns)
+    api = job_results_api(desk.results, comparisons, reader, JobExports(desk.results, reader), turns=no_turns)
     (route,) = [one for one in api.routes if isinstance(one, LateRoute) and one.name == "statistics"]
     answer = await route.endpoint(job.id, WORKSPACE)
     assert [one["scored"] for one in json.loads(answer.body)["evaluators"]] == [3]

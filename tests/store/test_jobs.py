@@ -14,14 +14,13 @@ import pytest
 from sqlalchemy import Delete, Engine, Executable, event, select, text, update
 from sqlalchemy.exc import IntegrityError
 
-from evaluator_host.engine.system.limited_process import LimitedProcesses
 from evaluator_host.platform.datasets.files import RowsFolder
 from evaluator_host.platform.datasets.table import DatasetTable, new_dataset_id
 from evaluator_host.platform.jobs.queue import StoredOutput, _first_reliable
 from evaluator_host.platform.jobs.records import DesiredState, Job, JobEvaluator
 from evaluator_host.platform.jobs.results.aggregate import aggregate
+from evaluator_host.platform.jobs.results.compared_jobs import JobComparisons
 from evaluator_host.platform.jobs.results.comparison import ComparedRows, Side
-from evaluator_host.platform.jobs.results.results import JobResults
 from evaluator_host.platform.jobs.schema import JobEvaluatorTable, JobTable
 from evaluator_host.platform.jobs.spec import StoredSpec, evaluator_to_json, spec_from_json, spec_to_json
 from evaluator_host.platform.jobs.table import Jobs
@@ -261,14 +260,14 @@ async def test_versions_are_compared_with_the_same_versions_if_there_are_several
     store: Store, tmp_path: Path, before: Sequence[int], after: Sequence[int], pairs: list[tuple[int, int]]
 ) -> None:
     jobs, results, datasets = tables(store).jobs, tables(store).results, tables(store).datasets
-    reader = JobResults(jobs, results, datasets, RowsFolder(tmp_path), LimitedProcesses(), labels=lambda: None)
+    comparisons = JobComparisons(jobs, results, datasets, RowsFolder(tmp_path))
     ids = [(await finished(store, [1.0], versions=versions)).id for versions in (before, after)]
     if pairs:
-        found = await reader.compare(WORKSPACE, *ids)
+        found = await comparisons.compare(WORKSPACE, *ids)
         assert [(one.before, one.after) for one in found] == [(f"exact@{old}", f"exact@{new}") for old, new in pairs]
     else:
         with pytest.raises(InvalidRequest, match="no evaluator in common"):
-            await reader.compare(WORKSPACE, *ids)
+            await comparisons.compare(WORKSPACE, *ids)
 
 
 @pytest.mark.sampled(3)

@@ -13,6 +13,7 @@ from evaluator_host.platform.jobs.ended import ended_jobs
 from evaluator_host.platform.jobs.estimates import JobEstimates
 from evaluator_host.platform.jobs.opening import model_access, scheduler_of
 from evaluator_host.platform.jobs.output_table import Outputs
+from evaluator_host.platform.jobs.results.compared_jobs import JobComparisons
 from evaluator_host.platform.jobs.results.exports import JobExports
 from evaluator_host.platform.jobs.results.results import HumanLabels, JobResults
 from evaluator_host.platform.jobs.results.routes import job_results_api
@@ -54,6 +55,7 @@ class JobResource(Resource):
         self.results = JobResults(
             jobs, results, datasets, folder, service.processes, labels=lambda: host.find(HumanLabels)
         )
+        self._comparisons = JobComparisons(jobs, results, datasets, folder)
         self.rows = RowReader(jobs, results, datasets, folder, service.processes, outputs=outputs)
         self._estimates = JobEstimates(
             self.service, self.results, ModelTable(store.database), settings.model_day, store.limits
@@ -64,7 +66,7 @@ class JobResource(Resource):
         return [
             *jobs_api(self.service, self._estimates, self.host.users, access).routes,
             *scores_api(self.service).routes,
-            *job_results_api(self.results, self.rows, self._exports).routes,
+            *job_results_api(self.results, self._comparisons, self.rows, self._exports).routes,
         ]
 
     def tasks(self) -> Iterable[Task]:

@@ -36,11 +36,7 @@ from evaluator_host.platform.jobs.row_source import RowChunk, RowSource
 from evaluator_host.platform.jobs.spec import evaluator_of, names_of, spec_from_json
 from evaluator_host.platform.models.access import ModelAccess
 from evaluator_host.platform.store.usage import StorageUsage
-from evaluator_host.types.errors import (
-    HostBusy,
-    Misconfigured,
-    StoreUnavailable,
-)
+from evaluator_host.types.errors import HostBusy, Misconfigured, StoreUnavailable
 from evaluator_host.types.evaluator import Evaluator, ModelBudget, Row
 from evaluator_host.types.jobs import Executor, JobConfig, JobStatus
 from evaluator_host.types.names import counted

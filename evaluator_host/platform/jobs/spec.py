@@ -10,7 +10,7 @@ from evaluator_host.platform.datasets.mapping import Mapping
 from evaluator_host.platform.datasets.rows import ALL, Shard
 from evaluator_host.platform.jobs.records import Job, JobEvaluator
 from evaluator_host.types.evaluator import Evaluator, Json
-from evaluator_host.types.jobs import JobConfig, JobNode, Target
+from evaluator_host.types.jobs import Failures, JobConfig, JobNode, Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,11 @@ def spec_to_json(request: StoredSpec) -> str:
 
 def spec_from_json(text: str) -> StoredSpec:
     return _REQUEST.read_json(text)
+
+
+def counts_zero(job: Job) -> bool:
+    """Return whether failed rows of a job count as score 0 and as not passed."""
+    return spec_from_json(job.request).config.failures is Failures.ZERO
 
 
 def evaluator_to_json(evaluator: Evaluator) -> str:

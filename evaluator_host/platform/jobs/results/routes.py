@@ -15,6 +15,7 @@ from evaluator_host.platform.http.bodies import WholeNumber
 from evaluator_host.platform.http.error_responses import describe_error
 from evaluator_host.platform.http.json_routes import JsonRoute, large_json_response
 from evaluator_host.platform.http.middleware import memory_of
+from evaluator_host.platform.jobs.results.compared_jobs import JobComparisons
 from evaluator_host.platform.jobs.results.exports import JobExports
 from evaluator_host.platform.jobs.results.results import JobResults
 from evaluator_host.platform.jobs.results.row_reader import DOWNLOAD_BYTES, RowReader
@@ -60,7 +61,12 @@ _FILES: dict[int | str, dict[str, Any]] = {
 
 
 def job_results_api(
-    results: JobResults, rows: RowReader, exports: JobExports, *, turns: Turns | None = None
+    results: JobResults,
+    comparisons: JobComparisons,
+    rows: RowReader,
+    exports: JobExports,
+    *,
+    turns: Turns | None = None,
 ) -> APIRouter:
     """Return the routes under `/v1/jobs/{job_id}` that show, compare and download a job's results.
 
@@ -203,7 +209,7 @@ def job_results_api(
         headers = {"Content-Disposition": f'attachment; filename="{job_id}.{file_format}"'}
         return StreamingResponse(_whole(piece, pieces), media_type=format_.media_type, headers=headers)
 
-    router.routes.extend(_comparisons(results, rows, computed).routes)
+    router.routes.extend(_comparisons(comparisons, rows, computed).routes)
     return router
 
 
@@ -215,7 +221,9 @@ async def _computed(
     return await large_json_response(found)
 
 
-def _comparisons(results: JobResults, rows: RowReader, computed: Callable[..., Awaitable[Response]]) -> APIRouter:
+def _comparisons(
+    comparisons: JobComparisons, rows: RowReader, computed: Callable[..., Awaitable[Response]]
+) -> APIRouter:
     router = APIRouter(prefix="/v1/jobs/{job_id}", route_class=JsonRoute, tags=["jobs"])
 
     @router.get("/compare/{other_id}", response_model=list[Comparison], responses=_REFUSED)
@@ -224,7 +232,7 @@ def _comparisons(results: JobResults, rows: RowReader, computed: Callable[..., A
     ) -> Response:
         """Compare with a later job over the same rows: paired differences, regressions, improvements."""
         chosen = {"evaluator": evaluator, "by_place": by_place}
-        return await computed(results.compare, workspace, job_id, other_id, **chosen)
+        return await computed(comparisons.compare, workspace, job_id, other_id, **chosen)
 
     @router.get("/compare/{other_id}/changes", response_model=ChangePage, responses=_REFUSED)
     async def changes(
@@ -243,7 +251,7 @@ def _comparisons(results: JobResults, rows: RowReader, computed: Callable[..., A
         """List all rows that have a different score in a later job, in order, for one evaluator."""
         chosen: dict[str, Any] = {"evaluator": evaluator, "better": better, "after": after, "limit": limit}
         chosen["by_place"] = by_place
-        return await computed(results.changes, workspace, job_id, other_id, **chosen)
+        return await computed(comparisons.changes, workspace, job_id, other_id, **chosen)
 
     @router.get("/compare/{other_id}/pairs", response_model=Pairs, responses=_REFUSED)
     async def pairs(
@@ -257,7 +265,7 @@ def _comparisons(results: JobResults, rows: RowReader, computed: Callable[..., A
     ) -> Response:
         """Show a metric's values in two jobs, as at most 2,000 points. Rows with the same values share a point."""
         chosen: dict[str, Any] = {"evaluator": evaluator, "metric": metric, "by_place": by_place}
-        return await computed(results.pairs, workspace, job_id, other_id, **chosen)
+        return await computed(comparisons.pairs, workspace, job_id, other_id, **chosen)
 
     @router.get("/compare/{other_id}/rows/{index}", response_model=RowDiff, responses=_REFUSED)
     async def row_diff(
@@ -272,7 +280,7 @@ def _comparisons(results: JobResults, rows: RowReader, computed: Callable[..., A
     ) -> Response:
         """Show how a row's outputs and results differ from a later job's, as unified diffs."""
         chosen: dict[str, Any] = {"evaluator": evaluator, "by_place": by_place}
-        labels = await results.labels_in_common(workspace, job_id, other_id, **chosen)
+        labels = await comparisons.labels_in_common(workspace, job_id, other_id, **chosen)
         memory = memory_of(request.scope)
         return await large_json_response(await rows.diff(workspace, (job_id, other_id), labels, index, memory=memory))
 
