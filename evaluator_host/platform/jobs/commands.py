@@ -1,17 +1,15 @@
-"""`jobs`: create, watch, inspect and compare jobs on a host."""
+"""`jobs`: watch, inspect, compare and control jobs on a host."""
 
-import math
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evaluator_host.client import Client
-from evaluator_host.engine.system.files import written_anew
-from evaluator_host.platform.datasets.mapping import Mapping
+from evaluator_host.platform.jobs.compared_rows import ids_of_rows, write_worse
+from evaluator_host.platform.jobs.creation import create
+from evaluator_host.platform.jobs.following import failed_rows, follow, print_failures
 from evaluator_host.platform.terminal import options
 from evaluator_host.platform.terminal.command import load_settings
 from evaluator_host.platform.terminal.console import err, next_command, out, plain, print_found, print_json
@@ -21,186 +19,34 @@ from evaluator_host.platform.terminal.job_tables import (
     agreement_tables,
     all_groups_table,
     comparison_table,
-    estimate_text,
     failures_table,
     job_facts,
     jobs_table,
     owned_jobs_table,
     rows_table,
-    said,
-    schedule_facts,
     statistics_table,
-    why,
 )
 from evaluator_host.platform.terminal.local_store import with_store
 from evaluator_host.platform.terminal.remote_host import ClientOption, named_job
-from evaluator_host.types.bounds import difference
-from evaluator_host.types.errors import HostUnreachable, InvalidRequest, NotFound, Problem
-from evaluator_host.types.evaluator import Evaluator, Isolation, ModelBudget, Replay
-from evaluator_host.types.jobs import Executor, Failures, JobReport, JobStatus, Target
-from evaluator_host.types.json_values import InvalidJson, decode_json, encode_json
-from evaluator_host.types.names import counted, id_of, usable_name
-from evaluator_host.types.results import Change, Comparison
+from evaluator_host.types.errors import HostUnreachable, InvalidRequest
+from evaluator_host.types.jobs import JobStatus
+from evaluator_host.types.names import counted
 
 if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
 
 app = typer.Typer(name="jobs", no_args_is_help=True)
+app.command(
+    "create",
+    help="Queue a job. With --wait, the exit code is 1 if a row failed (or more than --max-failures), or if the job "
+    "failed, was cancelled or has no reliable score.",
+)(create)
 
 _JobArgument = Annotated[
     str,
     typer.Argument(metavar="JOB", help="Id of the job, or `last` for the newest job, `last-1` for the job before it."),
 ]
-_GROUPS_SHOWN = 3
-_ROWS_ASKED = 100  # maximum number of rows of a job in one request
 _EvaluatorOption = Annotated[str | None, typer.Option(help="An evaluator of the job: exact-match, or exact-match@1.")]
-
-
-@app.command(
-    "create",
-    help="Queue a job. With --wait, the exit code is 1 if a row failed (or more than --max-failures), or if the job "
-    "failed, was cancelled or has no reliable score.",
-)
-def create(
-    context: typer.Context,
-    *,
-    evaluator: Annotated[
-        list[str],
-        typer.Option(
-            "--evaluator", "-e", metavar="NAME|FILE", help="A stored evaluator (exact-match@3) or a file. Repeatable."
-        ),
-    ],
-    dataset: Annotated[str, typer.Option("--dataset", "-d", help="Name of a data set.")],
-    data_file: options.FileOption = None,
-    data_folder: options.FilesOption = None,
-    package: options.PackageOption = None,
-    map_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--map", metavar="FIELD=COLUMN", help="Column, or a template {{ … }}, for a field of the row. Repeatable."
-        ),
-    ] = None,
-    target_url: Annotated[
-        str | None,
-        typer.Option("--target-url", help="OpenAI-compatible API that produces the outputs: https://host/v1"),
-    ] = None,
-    model: Annotated[str | None, typer.Option("--model", help="Name of the model at --target-url.")] = None,
-    prompt: Annotated[str | None, typer.Option("--prompt", help="Template of the user message: {{ question }}")] = None,
-    system: Annotated[str | None, typer.Option("--system", help="Template of the system message.")] = None,
-    api_key_secret: Annotated[
-        str | None, typer.Option("--api-key-secret", help="Name of the secret with the API key for --target-url.")
-    ] = None,
-    inference: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--inference",
-            metavar="NAME=VALUE",
-            help="A parameter of the requests to the model: temperature=0. Repeatable.",
-        ),
-    ] = None,
-    concurrency: Annotated[
-        int, typer.Option("--concurrency", min=1, max=256, help="Number of requests to the model at once.")
-    ] = 8,
-    target_timeout_s: Annotated[
-        float, typer.Option("--target-timeout-s", help="Seconds to wait for each answer from the model.")
-    ] = 60.0,
-    retries: Annotated[int, typer.Option("--retries", min=0, max=20, help="Retries after a failed request.")] = 4,
-    parallelism: Annotated[
-        int | None, typer.Option(min=1, help="Number of sandboxes that run rows at once.", show_default="the host's")
-    ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Score only the first N rows.")] = None,
-    shard: Annotated[
-        str | None, typer.Option(metavar="K/N", help="Score only the rows whose index modulo N is K.")
-    ] = None,
-    isolation: Annotated[
-        Isolation,
-        typer.Option(help="batch: rows may share a process, which is faster, but state can leak between rows."),
-    ] = Isolation.ROW,
-    executor: Annotated[
-        Executor, typer.Option(help="ray: evaluate on the nodes of the host's Ray cluster.")
-    ] = Executor.LOCAL,
-    max_failures: Annotated[
-        int | None, typer.Option(min=0, help="Maximum number of results that may fail; if more fail, the job fails.")
-    ] = None,
-    name: Annotated[str | None, typer.Option(help="Name of the job or of the schedule.")] = None,
-    cron: Annotated[
-        str | None, typer.Option(help="With `schedule`: when to run, as in '0 7 * * 1' (Mondays at 7).")
-    ] = None,
-    timezone: Annotated[str, typer.Option(help="Time zone of --cron: Europe/Berlin.")] = "UTC",
-    failures: Annotated[
-        Failures, typer.Option(help="exclude leaves failed rows out of the mean; zero counts them as 0.")
-    ] = Failures.EXCLUDE,
-    replay: options.ReplayOption = Replay.OFF,
-    budget_requests: options.RequestsOption = None,
-    budget_tokens: options.TokensOption = None,
-    budget_cost: options.CostOption = None,
-    idempotency_key: Annotated[
-        str | None,
-        typer.Option(help="If a request with this key is repeated, it returns the first job instead of a new one."),
-    ] = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Score only a few rows, and estimate the whole job's use of models."),
-    ] = False,
-    sample: Annotated[int, typer.Option(min=1, max=100, help="Number of rows to score for --dry-run.")] = 3,
-    wait: Annotated[
-        bool, typer.Option("--wait", help="Show the progress until the job ends, then the results.")
-    ] = False,
-    client: ClientOption,
-    as_json: options.JsonOption = False,
-) -> None:
-    """Queue a job, or make a schedule of it (`schedules create`, and its alias `jobs schedule`)."""
-    mapping = dict(Mapping.parse(map_ or []).sources)
-    target = read_target(
-        target_url, model, prompt, inference=inference, system=system, api_key=api_key_secret, concurrency=concurrency,
-        timeout_s=target_timeout_s, retries=retries,
-    )  # fmt: skip
-    scheduled = context.command_path.endswith(("jobs schedule", "schedules create"))
-    if scheduled:
-        _require_name_and_cron(name, cron)
-    elif cron is not None:
-        raise InvalidRequest(
-            "jobs create starts one job at once, and --cron is for schedules; "
-            "give the same options to evaluator-host schedules create --name NAME"
-        )
-    described: dict[str, Any] = {
-        "evaluators": _evaluators(
-            client, evaluator, extra=data_file or (), folders=data_folder or (), packages=package
-        ),
-        "dataset": _dataset(client, dataset),
-        "mapping": mapping,
-        "target": target,
-        "parallelism": parallelism,
-        "limit_samples": limit,
-        "shard": shard,
-        "executor": executor,
-        "isolation": isolation,
-        "max_failures": max_failures,
-        "failures": failures,
-        "replay": replay,
-        "budget": ModelBudget(budget_requests, budget_tokens, budget_cost),
-    }
-    if scheduled:
-        made = client.schedules.create(str(name), str(cron), timezone=timezone, **described)
-        print_found(made, schedule_facts, as_json=as_json)
-        return
-    if dry_run:
-        of_a_run = ("parallelism", "executor", "max_failures", "failures")
-        estimated = {field: value for field, value in described.items() if field not in of_a_run}
-        estimate = client.jobs.estimate(**estimated, rows=sample)
-        print_found(estimate, estimate_text, as_json=as_json)
-        raise typer.Exit(1 if estimate.over else 0)
-    job = client.jobs.create(**described, name=name, idempotency_key=idempotency_key)
-    if wait:
-        _follow(client, job, as_json=as_json)
-    else:
-        print_found(job, lambda one: one.id, as_json=as_json)
-
-
-def _require_name_and_cron(name: str | None, cron: str | None) -> None:
-    if name is None or cron is None:
-        missing = "--name" if name is None else "--cron"
-        raise InvalidRequest("a schedule needs --name and --cron", problems=(Problem(missing, "is missing"),))
 
 
 @app.command(name="list")
@@ -243,7 +89,7 @@ def show(job: _JobArgument, *, client: ClientOption, as_json: options.JsonOption
     found = named_job(client, job)
     print_found(found, job_facts, as_json=as_json)
     if not as_json:
-        _print_failures(client, found)
+        print_failures(client, found)
 
 
 @app.command()
@@ -261,7 +107,7 @@ def rename(
 @app.command()
 def watch(job: _JobArgument, *, client: ClientOption, as_json: options.JsonOption = False) -> None:
     """Show the progress of a job until it ends, then its results. The exit codes are those of `create --wait`."""
-    _follow(client, named_job(client, job), as_json=as_json)
+    follow(client, named_job(client, job), as_json=as_json)
 
 
 @app.command()
@@ -354,7 +200,7 @@ def failures(
     counts = [one.not_passed or 0 for one in results if evaluator in (None, *_names(one.evaluator))]
     unit = "row" if len(counts) == 1 else of.unit
     if any(one.count > len(one.rows) for one in found):
-        err.print(plain(f"every failed {unit}: {_failed_rows(of.id, sum(one.count for one in found), chosen)}"))
+        err.print(plain(f"every failed {unit}: {failed_rows(of.id, sum(one.count for one in found), chosen)}"))
     if not_passed := sum(counts):
         shown = next_command(f"jobs rows {of.id} --not-passed{chosen}")
         err.print(plain(f"{counted(not_passed, unit)} did not pass: {shown}"))
@@ -428,82 +274,16 @@ def compare(
     ids = jobs[0].id, jobs[1].id
     found = client.jobs.compare(*ids, evaluator=evaluator, by_place=by_place)
     if worse is not None:
-        _write_worse(client, jobs, found, worse, by_place=by_place)
+        write_worse(client, jobs, found, worse, by_place=by_place)
     if as_json:
         print_json(found)
         return
     for one in found:
         listed = (*one.regressions[:CHANGES_SHOWN], *one.improvements[:CHANGES_SHOWN])
-        out.print(comparison_table(one, _ids_of_rows(client, ids[1], one.after, [change.row for change in listed])))
+        out.print(comparison_table(one, ids_of_rows(client, ids[1], one.after, [change.row for change in listed])))
         for change in listed if diff else ():
             differ = client.jobs.row_diff(*ids, change.row, evaluator=one.before, by_place=by_place)
             out.print(plain("\n".join((f"row {differ.row}", differ.outputs, differ.results))))
-
-
-_WORSE: Final = (
-    *("row", "id", "evaluator", "before", "after", "change"),
-    *("passed_before", "passed_after", "why", "outputs_before", "outputs", "inputs"),
-)
-
-
-def _write_worse(
-    client: Client, jobs: tuple[JobReport, JobReport], compared: Sequence[Comparison], file: Path, *, by_place: bool
-) -> None:
-    """Write a file of the rows whose score fell, or that fail in the later job, worst first, with both outputs."""
-    from evaluator_host.platform.jobs.results.exports import csv_lines  # noqa: PLC0415 - few commands need it
-
-    ids = jobs[0].id, jobs[1].id
-    count = 0
-    with written_anew(file) as opened:
-        if file.suffix == ".csv":
-            opened.write(csv_lines([_WORSE]))
-        for one in compared:
-            asked = client.jobs.changes(*ids, evaluator=one.before, better=False, by_place=by_place)
-            changes = sorted(asked, key=_fall, reverse=True)
-            for at in range(0, len(changes), _ROWS_ASKED):
-                lines = _worse_lines(client, jobs, one, changes[at : at + _ROWS_ASKED])
-                count += len(lines)
-                if file.suffix == ".csv":
-                    opened.write(csv_lines(lines))
-                else:
-                    named = (dict(zip(_WORSE, line, strict=True)) for line in lines)
-                    opened.write(b"".join(encode_json(line) + b"\n" for line in named))
-    err.print(plain(f"wrote {counted(count, 'row')} to {file}"))
-
-
-def _fall(change: Change) -> float:
-    """Return by how much a row's score fell; infinity if it has no score in one of the jobs."""
-    return math.inf if change.before is None or change.after is None else difference(change.after, change.before)
-
-
-def _worse_lines(
-    client: Client, jobs: tuple[JobReport, JobReport], one: Comparison, changes: Sequence[Change]
-) -> list[list[Any]]:
-    """Return a line for each changed row, with a value for each column of `_WORSE`."""
-    rows = [change.row for change in changes]
-    earlier = {
-        found.index: found for found in client.jobs.first_rows(jobs[0].id, _ROWS_ASKED, evaluator=one.before, row=rows)
-    }
-    later = {
-        found.index: found for found in client.jobs.first_rows(jobs[1].id, _ROWS_ASKED, evaluator=one.after, row=rows)
-    }
-    lines: list[list[Any]] = []
-    for row, before, after in ((change.row, change.before, change.after) for change in changes):
-        was, now = earlier[row], later[row]
-        outputs_before, _ = said(was, jobs[0].mapping.get("outputs"))
-        outputs, inputs = said(now, jobs[1].mapping.get("outputs"))
-        change = None if before is None or after is None else difference(before, after)
-        verdicts = was.result["passed"], now.result["passed"]
-        scores = (before, after, change, *verdicts)
-        lines.append([row, id_of(now.row), one.after, *scores, why(now), outputs_before, outputs, inputs])
-    return lines
-
-
-def _ids_of_rows(client: Client, job: str, evaluator: str, rows: Sequence[int]) -> dict[int, str]:
-    """Return the ids of these rows of a job, keyed by row number. Rows without an id are left out."""
-    asked = (rows[at : at + _ROWS_ASKED] for at in range(0, len(rows), _ROWS_ASKED))
-    found = (client.jobs.first_rows(job, _ROWS_ASKED, evaluator=evaluator, row=some, brief=True) for some in asked)
-    return {one.index: name for page in found for one in page if (name := id_of(one.row)) is not None}
 
 
 @app.command("cancel", help="Cancel a job. Its results so far are kept.")
@@ -525,112 +305,6 @@ def delete(job: _JobArgument, *, force: options.ForceOption = False, client: Cli
     err.print(plain(f"deleted {found.id}"))
 
 
-def _evaluators(client: Client, given: Sequence[str], **beside: Sequence[Any] | None) -> list[Evaluator | str]:
-    """Return a job's evaluators: the names of stored evaluators, and the evaluators that are read from files.
-
-    If an evaluator that is read from a file has data files, these are sent to the host.
-
-    Raises:
-      InvalidRequest: options for evaluators in files are given, but all evaluators are stored.
-    """
-    paths = {one: Path(one) for one in given if Path(one).suffix and Path(one).is_file()}
-    if any(beside.values()) and not paths:
-        raise InvalidRequest(
-            "`--file`, `--files` and `--package` are for an evaluator in a file, and the job has only stored "
-            "ones: give these options to `evaluators create` or `update`"
-        )
-    return [_read(client, paths[one], beside) if one in paths else one for one in given]
-
-
-def _read(client: Client, path: Path, beside: dict[str, Any]) -> Evaluator:
-    from evaluator_host.platform.evaluators.evaluator_files import read_evaluator, tell_files  # noqa: PLC0415 - few calls to a host need it
-
-    found = read_evaluator(path, None, host=load_settings(), **beside)
-    tell_files(found)
-    for one in found.data.values():
-        client.data.send(one)
-    return found.evaluator
-
-
-def _dataset(client: Client, given: str) -> str:
-    """Return `given` if a data set may have this name.
-
-    Raises:
-      InvalidRequest: `given` is the path of a file, and no data set has that name.
-    """
-    file = Path(given)
-    if file.suffix and file.is_file():
-        try:
-            client.datasets.get(given)
-        except NotFound as error:
-            name = usable_name(file.stem)
-            raise InvalidRequest(
-                f"{given} is a file, not a data set; upload it first: "
-                f"{next_command(f'datasets upload {quote(given)} --name {name}')}; then --dataset {name}"
-            ) from error
-    return given
-
-
-def _follow(client: Client, job: JobReport, *, as_json: bool) -> None:
-    from evaluator_host.platform.terminal.progress import JobProgressBar  # noqa: PLC0415 - few calls to a host need it
-
-    with JobProgressBar(shown=not as_json) as bar:
-        ended = client.jobs.wait(job.id, on_progress=bar.show)
-    print_found(ended, job_facts, as_json=as_json)
-    if not as_json:
-        out.print(statistics_table(client.jobs.results(job.id)))
-        _print_failures(client, ended)
-    failed = ended.progress.failed > (ended.config.max_failures or 0)
-    if failed:
-        err.print(f"{counted(ended.progress.failed, ended.unit)} failed, so the exit code is 1")
-    raise typer.Exit(1 if failed or ended.status is not JobStatus.COMPLETED or ended.doubt is not None else 0)
-
-
-def _print_failures(client: Client, job: JobReport) -> None:
-    """Print the first groups of failed rows, and the commands that print all groups and all failed rows."""
-    if not job.progress.failed:
-        return
-    groups = client.jobs.failures(job.id)
-    out.print(failures_table(groups[:_GROUPS_SHOWN]))
-    if len(groups) > _GROUPS_SHOWN:
-        more = counted(len(groups) - _GROUPS_SHOWN, "more group")
-        out.print(plain(f"{more}; to list all groups: {next_command(f'jobs failures {job.id}')}"))
-    out.print(plain(f"every failed {job.unit}: {_failed_rows(job.id, job.progress.failed)}"))
-
-
 def _names(label: str) -> tuple[str, str]:
     """Return the names of an evaluator in a job: with and without its version."""
     return label, label.partition("@")[0]
-
-
-def _failed_rows(job_id: str, count: int, chosen: str = "") -> str:
-    return next_command(f"jobs rows {job_id} --status failed --limit {count}{chosen}")
-
-
-def read_target(
-    url: str | None, model: str | None, prompt: str | None, *, inference: list[str] | None, **others: Any
-) -> Target | None:
-    """Return the model that produces the outputs, as the options describe it; None without the option `--target-url`.
-
-    Raises:
-      InvalidRequest: an option is missing, or a value cannot be read.
-    """
-    if url is None:
-        if model or prompt or inference or others.get("api_key") or others.get("system"):
-            raise InvalidRequest("--model, --prompt, --system, --inference and --api-key-secret need --target-url")
-        return None
-    if not model or not prompt:
-        missing = "--model" if not model else "--prompt"
-        raise InvalidRequest("--target-url needs --model and --prompt", problems=(Problem(missing, "is missing"),))
-    return Target(url, model, prompt_template=prompt, inference=dict(map(_parameter, inference or ())), **others)
-
-
-def _parameter(given: str) -> tuple[str, Any]:
-    """Return the name and the value of a parameter. A value that is not JSON becomes a string."""
-    name, equals, value = given.partition("=")
-    if not (name and equals):
-        raise InvalidRequest(f"--inference {given!r} is not NAME=VALUE, as in temperature=0")
-    try:
-        return name, decode_json(value.encode())
-    except InvalidJson:
-        return name, value

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from evaluator_host.platform.jobs.commands import create
+from evaluator_host.platform.jobs.creation import create
 from evaluator_host.platform.terminal.console import err, format_time, out, plain, print_found, table
 from evaluator_host.platform.terminal.job_tables import schedule_facts
 from evaluator_host.platform.terminal.options import ForceOption, JsonOption
