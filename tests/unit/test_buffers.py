@@ -18,7 +18,7 @@ from evaluator_host.engine.contracts.otlp import TRACE_SPANS
 from evaluator_host.engine.sandbox.docker import attach
 from evaluator_host.engine.sandbox.docker.attach import AttachFailed, Attachment
 from evaluator_host.engine.sandbox.protocol import BYTES_AHEAD, CALLS_AHEAD
-from evaluator_host.engine.sandbox.session import SendWindow
+from evaluator_host.engine.sandbox.send_window import SendWindow
 from evaluator_host.engine.service import row_io
 from evaluator_host.engine.system.turns import Turns
 from evaluator_host.platform.models.endpoint import read_body
@@ -67,8 +67,8 @@ PLACES: Final[dict[str, Bound | str]] = {
         "engine/sandbox/pipe_link.py _QUEUE_BYTES", "contract/test_bubblewrap_limits.py"
     ),
     "engine/sandbox/protocol.py FrameDecoder": Bound("engine/sandbox/protocol.py BODY_BYTES", "unit/test_protocol.py"),
+    "engine/sandbox/send_window.py SendWindow": SENT_AHEAD,
     "engine/sandbox/session.py Sandbox": SENT_AHEAD,
-    "engine/sandbox/session.py SendWindow": SENT_AHEAD,
     "engine/service/calls.py RowCalls": STREAMED,
     "engine/service/row_io.py bind_together": Bound("engine/sandbox/protocol.py BODY_BYTES", HERE),
     "engine/service/rows.py RowStream": STREAMED,

@@ -6,9 +6,10 @@ from unittest.mock import AsyncMock, Mock
 
 import pytest
 
-from evaluator_host.engine.sandbox import session
+from evaluator_host.engine.sandbox import send_window
 from evaluator_host.engine.sandbox.protocol import encode
-from evaluator_host.engine.sandbox.session import Sandbox, SendWindow
+from evaluator_host.engine.sandbox.send_window import SendWindow
+from evaluator_host.engine.sandbox.session import Sandbox
 from evaluator_host.types.json_values import LARGE_BYTES
 from tests.unit.pools import leased, opened, request, until
 
@@ -17,7 +18,7 @@ from tests.unit.pools import leased, opened, request, until
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Replace the window's clock; return a list that contains the current time."""
     now = [0.0]
-    monkeypatch.setattr(session.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(send_window.time, "monotonic", lambda: now[0])
     return now
 
 
@@ -35,7 +36,7 @@ def _under_way(clock: list[float], *, rows_per_s: float, count: int) -> SendWind
 
 def test_answers_of_many_fast_rows_are_read_together(clock: list[float]) -> None:
     assert _under_way(clock, rows_per_s=1000, count=8).patience_s == pytest.approx(0.004)
-    assert _under_way(clock, rows_per_s=1000, count=60).patience_s == session._PATIENCE_S
+    assert _under_way(clock, rows_per_s=1000, count=60).patience_s == send_window._PATIENCE_S
 
 
 @pytest.mark.parametrize(("rows_per_s", "count"), [(1000, 1), (1000, 5), (100_000, 64)])

@@ -19,8 +19,6 @@ from evaluator_host.engine.sandbox.base import Gate, Link, Weight
 from evaluator_host.engine.sandbox.exit_status import ExitStatus, classify_exit
 from evaluator_host.engine.sandbox.linux.work_clock import WorkClock
 from evaluator_host.engine.sandbox.protocol import (
-    BYTES_AHEAD,
-    CALLS_AHEAD,
     PROTOCOL_VERSION,
     Body,
     Frame,
@@ -30,6 +28,7 @@ from evaluator_host.engine.sandbox.protocol import (
     encode_head,
     parts_of,
 )
+from evaluator_host.engine.sandbox.send_window import SendWindow
 from evaluator_host.engine.system.memory import ByteTurns
 from evaluator_host.engine.system.time_limit import TimeLimit
 from evaluator_host.types.errors import HostBusy, SandboxLost, SandboxSlow, SandboxUnavailable
@@ -41,14 +40,7 @@ from evaluator_host.types.redaction import Redactor
 
 # time limit, in seconds, for a last read: a frame may have come in time while the host was stopped or swapped out
 _LAST_READ_S: Final = 0.01
-# enough rows for this many seconds are sent in advance, so that the sandbox does not have to wait
-_AHEAD_S: Final = 0.04
-# from this many unanswered rows on, several answers are read together, because a wake-up costs more than reading an
-# answer
-_MANY: Final = 6
-_PATIENCE_S: Final = 0.016
 _AT_ONCE: Final = 64  # number of frames to handle before other tasks may run: one read may bring thousands
-_SHORTEST_PAUSE_S: Final = 0.002  # shortest pause, in seconds, because timers have a resolution of a millisecond
 _START_S: Final = 0.1  # seconds that a row's process or context may take to start
 # share of the time limit: if a stopped row ran for less than this by the runner's clock, the row does not count as
 # begun
@@ -125,58 +117,6 @@ def _timed_out(cancelled: Failed, timeout_s: float) -> Failed:
     if cancelled.run_ms < 1000 * _BEGUN * timeout_s:
         raise _NoAnswer("the sandbox did not begin a row in time", starved=True)
     return replace(cancelled, error=messages.timeout_error(timeout_s))
-
-
-class SendWindow:
-    """Limits how many rows may be sent before earlier rows are answered.
-
-    The limit is how many rows finish in `_AHEAD_S` seconds, but at least 2 and at most `CALLS_AHEAD`. So a sandbox need
-    not wait for the host, and other sandboxes still get rows.
-    """
-
-    def __init__(self) -> None:
-        self._sizes: deque[int] = deque()
-        self._bytes = 0
-        self._calls = 2
-        self._answered = 0
-        self._rate = 0.0  # answers per second
-        self._since = time.monotonic()
-
-    @property
-    def empty(self) -> bool:
-        """Return whether every sent row was answered."""
-        return not self._sizes
-
-    @property
-    def open(self) -> bool:
-        """Return whether one more row may be sent now."""
-        return not self._sizes or (len(self._sizes) < self._calls and self._bytes < BYTES_AHEAD)
-
-    @property
-    def patience_s(self) -> float:
-        """Return how many seconds to wait before reading, so that several answers arrive together.
-
-        In this time, about half of the sent rows are answered. 0 means that answers should be read as they come.
-        """
-        if len(self._sizes) < _MANY or not self._rate:
-            return 0.0
-        half_s = len(self._sizes) / 2 / self._rate
-        return min(half_s, _PATIENCE_S) if half_s >= _SHORTEST_PAUSE_S else 0.0
-
-    def sent(self, size: int) -> None:
-        """Count a row of `size` bytes as sent and unanswered."""
-        self._sizes.append(size)
-        self._bytes += size
-
-    def answered(self) -> None:
-        """Count the oldest sent row as answered; after every eighth answer, measure the rate again."""
-        self._bytes -= self._sizes.popleft()
-        self._answered += 1
-        if self._answered % 8 == 0:
-            now = time.monotonic()
-            self._rate = 8 / max(now - self._since, 1e-6)
-            self._since = now
-            self._calls = max(2, min(CALLS_AHEAD, int(self._rate * _AHEAD_S)))
 
 
 class Sandbox:
