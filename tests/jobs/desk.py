@@ -17,6 +17,7 @@ from evaluator_host.engine.system.limited_process import LimitedProcesses
 from evaluator_host.platform.datasets.files import RowsFolder
 from evaluator_host.platform.evaluators.registry import ResolvedEvaluator
 from evaluator_host.platform.jobs.results.results import JobResults
+from evaluator_host.platform.jobs.results.row_reader import RowReader
 from evaluator_host.platform.jobs.run import JobContext
 from evaluator_host.platform.jobs.scheduler import Scheduler, owner_name
 from evaluator_host.platform.jobs.service import JobService
@@ -49,6 +50,11 @@ class Desk:
     results: JobResults
     folder: RowsFolder
     processes: LimitedProcesses
+
+    @property
+    def reader(self) -> RowReader:
+        known = tables(self.store)
+        return RowReader(known.jobs, known.results, known.datasets, self.folder, self.processes, known.outputs)
 
     async def start(
         self,

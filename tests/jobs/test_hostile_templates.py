@@ -13,13 +13,11 @@ from typing import Any
 import pytest
 
 from evaluator_host.platform.datasets import rendering
-from evaluator_host.platform.jobs.results.row_reader import RowReader
 from evaluator_host.platform.jobs.results.table import Filter
 from evaluator_host.platform.jobs.spec import JobSpec
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.jobs import JobReport, JobStatus, Target
 from tests.jobs.desk import OK, WORKSPACE, Desk, opened
-from tests.tables import tables
 
 LONG_DIVISION = "{{ item.a | int(base=16) is divisibleby(item.b | int(base=16)) }}"
 LONG_NUMBERS = [{"a": "f" * 4_000_000, "b": "e" * 2_000_000}]
@@ -37,9 +35,7 @@ async def start(desk: Desk, template: str, rows: list[dict[str, Any]], **changes
 
 
 async def errors(desk: Desk, job: JobReport) -> list[str]:
-    read = RowReader(
-        tables(desk.store).jobs, tables(desk.store).results, tables(desk.store).datasets, desk.folder, desk.processes
-    )
+    read = desk.reader
     rows = (await read.page(WORKSPACE, job.id, Filter())).rows
     return [row.result["error"]["message"] for row in rows if row.result["error"]]
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from evaluator_host.platform.datasets.service import DatasetService
-from evaluator_host.platform.jobs.results.row_reader import RowReader
 from evaluator_host.platform.jobs.spec import JobSpec
 from evaluator_host.platform.labels.queues import LabelQueues
 from evaluator_host.platform.labels.table import Labels
@@ -21,13 +20,10 @@ from tests.tables import tables
 async def label_queues(database_url: str, folder: Path) -> AsyncIterator[tuple[Desk, LabelQueues]]:
     async with opened(database_url, folder) as desk:
         known, store = tables(desk.store), desk.store
-        reader = RowReader(
-            known.jobs, known.results, known.datasets, desk.folder, desk.processes, outputs=known.outputs
-        )
         datasets = DatasetService(
             known.datasets, desk.folder, desk.processes, store.usage, max_bytes=1 << 20, max_row_bytes=1 << 20
         )
-        yield desk, LabelQueues(Labels(store.database), known.jobs, desk.results, reader, datasets, store.usage)
+        yield desk, LabelQueues(Labels(store.database), known.jobs, desk.results, desk.reader, datasets, store.usage)
 
 
 @pytest.mark.long

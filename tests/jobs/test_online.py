@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from evaluator_host.platform.jobs.records import DesiredState
-from evaluator_host.platform.jobs.results.row_reader import RowReader
 from evaluator_host.platform.jobs.results.table import Filter
 from evaluator_host.platform.jobs.spec import JobSpec
 from evaluator_host.types.errors import InvalidRequest, NotFound
@@ -21,7 +20,6 @@ from evaluator_host.types.jobs import JobConfig, JobReport, JobStatus, Target
 from evaluator_host.types.results import JobRow
 from tests.jobs.desk import OK, ON_EACH_DATABASE, WORKSPACE, Desk, opened
 from tests.model_server import DROP, Fault, ModelServer, Reply, error_body
-from tests.tables import tables
 
 KEY = 'sk-test/4e1f+very"secret'
 ROWS = [{"question": f"q{n}", "gold": n} for n in range(40)]
@@ -43,14 +41,7 @@ async def start(desk: Desk, asked: Target, rows: Any = ROWS, **config: Any) -> J
 
 
 async def rows_of(desk: Desk, job: JobReport) -> list[JobRow]:
-    read = RowReader(
-        tables(desk.store).jobs,
-        tables(desk.store).results,
-        tables(desk.store).datasets,
-        desk.folder,
-        desk.processes,
-        outputs=tables(desk.store).outputs,
-    )
+    read = desk.reader
     return list((await read.page(WORKSPACE, job.id, Filter(), limit=1000)).rows)
 
 

@@ -14,8 +14,7 @@ import pytest
 from evaluator_host.engine.system.memory import MemoryBudget
 from evaluator_host.platform.datasets.files import RowsFolder
 from evaluator_host.platform.jobs.queue import StoredResult
-from evaluator_host.platform.jobs.results import row_reader
-from evaluator_host.platform.jobs.results.row_reader import RowReader
+from evaluator_host.platform.jobs.results import row_previews, row_reader
 from evaluator_host.platform.jobs.results.table import Filter, Results
 from evaluator_host.types.errors import Busy
 from tests.jobs.desk import ON_EACH_DATABASE, WORKSPACE, Desk, opened
@@ -102,7 +101,7 @@ async def test_another_request_is_answered_in_the_middle_of_a_search(where: str,
         results = _gated(GatedResults(results._database), gate)
     else:
         folder = _gated(GatedFolder(folder.path), gate)
-    read = RowReader(tables(desk.store).jobs, results, tables(desk.store).datasets, folder, desk.processes)
+    read = replace(desk.reader, results=results, folder=folder)
     search = asyncio.create_task(read.page(WORKSPACE, job.id, Filter(), text="OK", limit=4))
     assert await asyncio.to_thread(gate.reached.wait, 10)
     assert (await desk.board.get_job(WORKSPACE, job.id)).progress.done == 6
@@ -117,9 +116,7 @@ async def test_another_request_is_answered_in_the_middle_of_a_search(where: str,
 @pytest.mark.parametrize("text", [None, "OK", "nothing has this text"])
 async def test_a_page_reserves_memory_before_rows_are_decoded(text: str | None, desk: Desk) -> None:
     job = await desk.ended(await desk.start(["ok" + "x" * 30_000] * 6))
-    read = RowReader(
-        tables(desk.store).jobs, tables(desk.store).results, tables(desk.store).datasets, desk.folder, desk.processes
-    )
+    read = desk.reader
     budget = MemoryBudget(8 << 20)
     with budget.hold(WORKSPACE) as memory:
         await read.page(WORKSPACE, job.id, Filter(), text=text, memory=memory)
@@ -139,9 +136,7 @@ async def test_pages_end_at_a_number_of_bytes_and_together_have_every_row(
     alone or results alone could fill the host's memory.
     """
     job = await desk.ended(await desk.start(["ok" + str(number) * 3000 for number in range(6)]))
-    read = RowReader(
-        tables(desk.store).jobs, tables(desk.store).results, tables(desk.store).datasets, desk.folder, desk.processes
-    )
+    read = desk.reader
     chunks = [[row.index for row in rows] async for rows in read.every(WORKSPACE, job.id, Filter())]
     assert chunks == [[0, 1, 2, 3, 4, 5]]
     monkeypatch.setattr(row_reader, "PART_BYTES", 9000)
@@ -155,8 +150,8 @@ def test_a_result_whose_json_was_cut_has_its_first_fields_and_those_of_its_colum
         '{"status":"scored","score":0.5,"passed":null,"label":"a","reason":"' + "r" * 900 + '","metrics":{"score":0.5}'
     )
     cut = StoredResult(0, 3, "scored", 0.5, None, None, 1.5, '{"score":0.5}', whole + ',"value":"xxxxxxx')
-    found = row_reader._decoded(cut)
+    found = row_previews.decode_result(cut)
     assert (found["label"], found["reason"], found["value"]) == ("a", "r" * 900, None)
     assert (found["metrics"], found["error"], found["timing_ms"]["run"]) == ({"score": 0.5}, None, 1.5)
-    earlier = row_reader._decoded(replace(cut, result=whole[:40], status="failed", error_code="crashed"))
+    earlier = row_previews.decode_result(replace(cut, result=whole[:40], status="failed", error_code="crashed"))
     assert (earlier["label"], earlier["error"]["code"]) == (None, "crashed")

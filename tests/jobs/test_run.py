@@ -28,7 +28,6 @@ from evaluator_host.platform.jobs.records import DesiredState
 from evaluator_host.platform.jobs.results.compared_jobs import JobComparisons
 from evaluator_host.platform.jobs.results.exports import JobExports
 from evaluator_host.platform.jobs.results.routes import job_results_api
-from evaluator_host.platform.jobs.results.row_reader import RowReader
 from evaluator_host.platform.jobs.results.table import Filter
 from evaluator_host.platform.jobs.schema import ResultTable, SharedPartTable
 from evaluator_host.platform.jobs.spec import JobSpec
@@ -59,9 +58,7 @@ async def desk(database_url: str, tmp_path: Path) -> AsyncIterator[Desk]:
 @pytest.mark.long
 async def test_jobs_over_the_shards_of_a_data_set_merge_into_one_run(desk: Desk, tmp_path: Path) -> None:
     words = ["garbage" if number in (7, 30) else "ok" for number in range(50)]
-    reader = RowReader(
-        tables(desk.store).jobs, tables(desk.store).results, tables(desk.store).datasets, desk.folder, desk.processes
-    )
+    reader = desk.reader
     exports = JobExports(desk.results, reader)
     for number in range(3):
         job = await desk.ended(await desk.start(words, shard=f"{number}/3", failures=Failures.ZERO))
@@ -160,9 +157,7 @@ async def test_fields_that_results_share_are_stored_once(desk: Desk) -> None:
         parts = list(await connection.scalars(select(SharedPartTable.content)))
     assert (len(stored), len(parts)) == (80, 2)
     assert not [text for text in stored if "digest" in text or '"metrics"' in text]
-    rows = RowReader(
-        tables(desk.store).jobs, tables(desk.store).results, tables(desk.store).datasets, desk.folder, desk.processes
-    )
+    rows = desk.reader
     page = await rows.page(WORKSPACE, job.id, Filter())
     names = [field.name for field in fields(EvaluationResult)]
     assert all(list(row.result) == names for row in page.rows)
@@ -297,8 +292,8 @@ async def test_the_statistics_of_a_resumed_job_are_those_of_its_last_end(desk: D
 async def test_remembered_statistics_do_not_wait_for_a_turn(desk: Desk) -> None:
     job, other = [await desk.ended(await desk.start(["ok"] * 3)) for _ in range(2)]
     await desk.results.statistics(WORKSPACE, job.id)
-    stored = tables(desk.store).jobs, tables(desk.store).results, tables(desk.store).datasets, desk.folder
-    reader, comparisons = RowReader(*stored, desk.processes), JobComparisons(*stored)
+    known, reader = tables(desk.store), desk.reader
+    comparisons = JobComparisons(known.jobs, known.results, known.datasets, desk.folder)
     no_turns = Turns(1, queue_limit=0)
     api = job_results_api(desk.results, comparisons, reader, JobExports(desk.results, reader), turns=no_turns)
     (route,) = [one for one in api.routes if isinstance(one, LateRoute) and one.name == "statistics"]

@@ -9,7 +9,8 @@ from typing import Any
 from evaluator_host.platform.jobs.queue import StoredResult
 from evaluator_host.platform.jobs.results.aggregate import POINTS, Scatter
 from evaluator_host.platform.jobs.results.failure_groups import GROUPS, failure_groups
-from evaluator_host.platform.jobs.results.row_reader import _Sought, row_preview
+from evaluator_host.platform.jobs.results.row_previews import row_preview
+from evaluator_host.platform.jobs.results.row_reader import _Sought
 from evaluator_host.types.results import FailureGroup, JobRow, Point
 
 

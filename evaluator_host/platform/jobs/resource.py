@@ -56,7 +56,7 @@ class JobResource(Resource):
             jobs, results, datasets, folder, service.processes, labels=lambda: host.find(HumanLabels)
         )
         self._comparisons = JobComparisons(jobs, results, datasets, folder)
-        self.rows = RowReader(jobs, results, datasets, folder, service.processes, outputs=outputs)
+        self.rows = RowReader(jobs, results, datasets, folder, service.processes, outputs)
         self._estimates = JobEstimates(
             self.service, self.results, ModelTable(store.database), settings.model_day, store.limits
         )

@@ -1,13 +1,11 @@
 """Reads the rows of a job with their results: in pages, by a search, or all of them."""
 
 import asyncio
-import difflib
-import json
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import aclosing, suppress
-from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from contextlib import aclosing
+from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import islice, takewhile
-from typing import Any, Final
+from typing import Final
 
 from evaluator_host.engine.system.limited_process import LimitedProcesses
 from evaluator_host.engine.system.memory import Reservation
@@ -21,6 +19,8 @@ from evaluator_host.platform.jobs.output_table import Outputs
 from evaluator_host.platform.jobs.outputs import answered, request_log
 from evaluator_host.platform.jobs.queue import StoredOutput, StoredResult
 from evaluator_host.platform.jobs.records import Job, JobEvaluator
+from evaluator_host.platform.jobs.results.row_diffs import row_diff
+from evaluator_host.platform.jobs.results.row_previews import decode_result, row_preview
 from evaluator_host.platform.jobs.results.table import PAGE_BYTES, Filter, Results, Sort
 from evaluator_host.platform.jobs.row_source import RowChunk, RowSource
 from evaluator_host.platform.jobs.spec import spec_from_json
@@ -28,50 +28,12 @@ from evaluator_host.platform.jobs.table import Jobs
 from evaluator_host.types.errors import InvalidRequest, LimitExceeded, NotFound
 from evaluator_host.types.evaluator import Json, Row
 from evaluator_host.types.jobs import Failures
-from evaluator_host.types.json_values import InvalidJson, decode_json, encode_json, memory_bytes
-from evaluator_host.types.outcome import EvaluationResult
+from evaluator_host.types.json_values import decode_json, encode_json, memory_bytes
 from evaluator_host.types.results import JobRow, JobRowDetail, JobRowPage, RowDiff
 
-_FIELDS: Final = tuple(one.name for one in fields(EvaluationResult))
-_TEXT: Final = 300
-_TEXTS: Final = 2000  # maximum number of characters to show from the strings of one value, in total
-_VALUES: Final = 100  # maximum number of values to show from a row's data, and of metrics from a result
-_DEPTH: Final = 6
-_LEFT_OUT: Final = "…"
 # decoded copies of a row in memory when it is shown alone: the row of the results, the record, and the mapped row
 _COPIES: Final = 3
-_DIFF_CHARS: Final = 20_000
-_DIFF_LINES: Final = 400
-_UNREAD: Final[dict[str, Json]] = {
-    "value": None,
-    "logs": {"stdout": "", "stderr": "", "truncated": True},
-    "requests": [],
-    "usage": None,
-}
 
-_CUT_OFF: Final[dict[str, Json]] = {
-    "label": None,
-    "reason": None,
-    "value": None,
-    "warnings": [],
-    "native": [],
-    "not_loaded": [],
-    "logs": _UNREAD["logs"],
-    "evaluator": None,
-    "environment": None,
-    "sandbox": None,
-    "requests": [],
-    "usage": None,
-}
-_NO_ERROR: Final[dict[str, Json]] = {
-    "message": _LEFT_OUT,
-    "type": None,
-    "line": None,
-    "column": None,
-    "traceback": None,
-    "hint": None,
-    "fix": None,
-}
 PART_BYTES: Final = 4 << 20  # bytes of results, rows or answers that are written to a download at a time
 DOWNLOAD_BYTES: Final = 6 * PART_BYTES  # bytes of memory that a download takes while it is read
 _PAGES_AT_ONCE: Final = 4  # pages that all workspaces together may read at a time
@@ -89,6 +51,17 @@ class _Sought:
     def is_in(self, row: JobRow) -> bool:
         searched = [row.row, row.output, *(row.result.get(name) for name in _OF_RESULT)]
         return (not self.text or has_text(searched, self.text)) and all(one.holds(row.row) for one in self.conditions)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The results that a page should have, and the memory that it may take."""
+
+    which: Filter
+    sort: Sort
+    cursor: str | None
+    limit: int
+    memory: Reservation | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +99,8 @@ class RowReader:
     datasets: Datasets
     folder: RowsFolder
     processes: LimitedProcesses
+    outputs: Outputs
     _: KW_ONLY
-    outputs: Outputs | None = None
     turns: Turns = field(default_factory=lambda: Turns(_PAGES_AT_ONCE))
 
     async def page(
@@ -162,13 +135,13 @@ class RowReader:
         which = _at(which, evaluators, evaluator)
         if which.rows is not None:  # a database refuses numbers that its column cannot hold
             which = replace(which, rows=tuple(row for row in which.rows if 0 <= row < job.rows))
-        asked: dict[str, Any] = {"sort": sort, "cursor": cursor, "limit": limit, "memory": memory}
+        asked = _Asked(which, sort, cursor, limit, memory)
         async with self.turns.turn(workspace_id):
             count = await self.results.count(job_id, which) if total else None
             if text or where:
-                rows, next_cursor = await self._searched(job, evaluators, sought, which, **asked)
+                rows, next_cursor = await self._searched(job, evaluators, sought, asked)
             else:
-                rows, next_cursor = await self._paged(job, evaluators, which, **asked, brief=brief)
+                rows, next_cursor = await self._paged(job, evaluators, asked, brief=brief)
             rows = await self._with_made_outputs(job, rows)
             if brief:
                 rows = await asyncio.to_thread(lambda: [row_preview(row) for row in rows])
@@ -208,7 +181,7 @@ class RowReader:
         results = await self._rows(job, evaluators, part)
         record = (await asyncio.to_thread(self.folder.some, job.dataset_id, [index]))[index]
         made = await self._source(job).row(index)
-        if self.outputs is not None and self._asks(job):
+        if self._asks(job):
             chunk = RowChunk([index], [made])
             asked = [row async for part in answered(chunk, self.outputs, job_id) for row in part.rows]
             made = asked[0] if asked else made
@@ -232,47 +205,32 @@ class RowReader:
           Busy: `memory` has no room for the rows.
         """
         before, after = [await self.one(workspace_id, job_id, index, memory=memory) for job_id in job_ids]
-        return await asyncio.to_thread(_row_diff, before, after, labels)
+        return await asyncio.to_thread(row_diff, before, after, labels)
 
     async def _paged(
-        self,
-        job: Job,
-        evaluators: list[JobEvaluator],
-        which: Filter,
-        *,
-        sort: Sort,
-        cursor: str | None,
-        limit: int,
-        memory: Reservation | None,
-        brief: bool,
+        self, job: Job, evaluators: list[JobEvaluator], asked: _Asked, *, brief: bool
     ) -> tuple[list[JobRow], str | None]:
-        found, following = await self.results.page(job.id, which, sort=sort, cursor=cursor, limit=limit, brief=brief)
+        found, following = await self.results.page(
+            job.id, asked.which, sort=asked.sort, cursor=asked.cursor, limit=asked.limit, brief=brief
+        )
         part = await self._part(job, found)
-        if memory is not None:
-            memory.reserve(part.memory_bytes())
+        if asked.memory is not None:
+            asked.memory.reserve(part.memory_bytes())
         if len(part.results) < len(found):
-            following = self.results.after(part.results[-1], sort)
+            following = self.results.after(part.results[-1], asked.sort)
         return await self._rows(job, evaluators, part), following
 
     async def _searched(
-        self,
-        job: Job,
-        evaluators: list[JobEvaluator],
-        sought: "_Sought",
-        which: Filter,
-        *,
-        sort: Sort,
-        cursor: str | None,
-        limit: int,
-        memory: Reservation | None,
+        self, job: Job, evaluators: list[JobEvaluator], sought: _Sought, asked: _Asked
     ) -> tuple[list[JobRow], str | None]:
+        sort, cursor, limit = asked.sort, asked.cursor, asked.limit
         rows: list[JobRow] = []
         held = 0
         for _ in range(_SEARCHES):
-            found, following = await self.results.page(job.id, which, sort=sort, cursor=cursor, limit=_SEARCHED)
+            found, following = await self.results.page(job.id, asked.which, sort=sort, cursor=cursor, limit=_SEARCHED)
             part = await self._part(job, found)
-            if memory is not None:
-                memory.reserve(held + part.memory_bytes())
+            if asked.memory is not None:
+                asked.memory.reserve(held + part.memory_bytes())
             if len(part.results) < len(found):
                 following = self.results.after(part.results[-1], sort)
             read = await self._rows(job, evaluators, part)
@@ -327,7 +285,7 @@ class RowReader:
         async with aclosing(self._source(job, limit).chunks(bytearray())) as chunks:
             chunk = await anext(chunks, RowChunk([], []))
         found = list(chunk.rows)
-        if chunk.numbers and self.outputs is not None and self._asks(job):
+        if chunk.numbers and self._asks(job):
             found = [row async for part in answered(chunk, self.outputs, job_id) for row in part.rows]
         return [row for row in found if isinstance(row, Row)]
 
@@ -345,7 +303,7 @@ class RowReader:
         return RowSource(self.folder, self.processes, job, mapping=mapping, count=count)
 
     def _asks(self, job: Job) -> bool:
-        return self.outputs is not None and spec_from_json(job.request).target is not None
+        return spec_from_json(job.request).target is not None
 
     async def _part(self, job: Job, results: list[StoredResult], *, most_bytes: int = PAGE_BYTES) -> _Part:
         """Return these results with their sizes in memory.
@@ -353,7 +311,7 @@ class RowReader:
         Leave out the last results if their rows or answers exceed `most_bytes`.
         """
         answers: dict[int, StoredOutput] = {}
-        if self.outputs is not None and self._asks(job):
+        if self._asks(job):
             sizes = await self.outputs.sizes(job.id, {one.row for one in results})
             results = _within(results, sizes, most_bytes)
             answers = await self.outputs.of_rows(job.id, {one.row for one in results})
@@ -372,7 +330,7 @@ class RowReader:
 
         def read() -> list[JobRow]:
             records = self.folder.some(job.dataset_id, {one.row for one in part.results})
-            rows = (JobRow(one.row, labels[one.position], records[one.row], _decoded(one)) for one in part.results)
+            rows = (JobRow(one.row, labels[one.position], records[one.row], decode_result(one)) for one in part.results)
             return [_with_answer(row, part.answers.get(row.index)) for row in rows]
 
         return await asyncio.to_thread(read)  # decoding some megabytes must not block the event loop
@@ -381,30 +339,6 @@ class RowReader:
 def _memory_bytes(one: StoredResult, answer: StoredOutput | None) -> int:
     texts = (one.result, answer and answer.output, answer and answer.log)
     return sum(memory_bytes(text.encode()) for text in texts if text)
-
-
-def _row_diff(before: JobRowDetail, after: JobRowDetail, labels: tuple[str, str]) -> RowDiff:
-    rows = (before, after)
-    outputs = _unified(*(_lines((row.given or {}).get("outputs")) for row in rows))
-    results = _unified(*(_result_lines(row, label) for row, label in zip(rows, labels, strict=True)))
-    return RowDiff(before.index, *labels, outputs, results)
-
-
-def _unified(before: list[str], after: list[str]) -> str:
-    return "\n".join(difflib.unified_diff(before, after, "before", "after", lineterm=""))
-
-
-def _lines(value: Json) -> list[str]:
-    """Split a string, or another value's JSON, into lines: at most 400 lines with 20,000 characters in total."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
-    return text[:_DIFF_CHARS].splitlines()[:_DIFF_LINES]
-
-
-def _result_lines(row: JobRowDetail, label: str) -> list[str]:
-    found = next((one.result for one in row.results if one.evaluator == label), {})
-    said = {**found, "error": (found.get("error") or {}).get("message")}
-    named = ((name, said.get(name)) for name in ("score", "label", "reason", "error"))
-    return [line for name, value in named if value is not None for line in _lines(f"{name}: {value}")]
 
 
 def _within(results: list[StoredResult], sizes: dict[int, int], most_bytes: int) -> list[StoredResult]:
@@ -420,31 +354,6 @@ def _within(results: list[StoredResult], sizes: dict[int, int], most_bytes: int)
         if place and held > most_bytes:
             return results[:place]
     return results
-
-
-def _decoded(one: StoredResult) -> dict[str, Any]:
-    """Convert a result to a dict. If its JSON is truncated, use its complete fields and the result's other columns."""
-    try:
-        found = decode_json(one.result.encode())
-    except InvalidJson:
-        error = None if one.error_code is None else {**_NO_ERROR, "code": one.error_code}
-        columns = {"status": one.status, "score": one.score, "passed": one.passed, "error": error}
-        timing = {"timing_ms": {"queue": 0.0, "environment": 0.0, "load": 0.0, "run": one.run_ms, "total": one.run_ms}}
-        metrics = {"metrics": decode_json(one.metrics.encode())}
-        found = {**_CUT_OFF, **columns, **timing, **metrics, **_fields_before_cut(one.result)}
-    return {name: found[name] for name in _FIELDS if name in found}
-
-
-def _fields_before_cut(text: str) -> dict[str, Any]:
-    decoder, found, at = json.JSONDecoder(), {}, 1
-    with suppress(ValueError, IndexError):
-        while True:
-            name, at = decoder.raw_decode(text, at)
-            value, at = decoder.raw_decode(text, at + 1)
-            if text[at] == ",":  # only a comma shows that a value is complete: a number may continue after the cut
-                found[name] = value
-            at += 1
-    return found
 
 
 def _given(row: Row) -> dict[str, Json]:
@@ -471,47 +380,3 @@ def _at(which: Filter, evaluators: list[JobEvaluator], wanted: str | None) -> Fi
         labels = ", ".join(one.label for one in evaluators if one.position in found)
         raise InvalidRequest(f"the job has several evaluators named {wanted[:80]}; name one of {labels}")
     return replace(which, position=found[0])
-
-
-def row_preview(row: JobRow) -> JobRow:
-    """Return a short form of a row: without trace, returned value, logs and traceback, with long values truncated."""
-    data = {name: value for name, value in row.row.items() if name != "trace"}
-    result = {**row.result, **_UNREAD}
-    for name in ("label", "reason"):
-        result[name] = _cut(result[name])
-    if result["error"]:
-        error = result["error"]
-        short = {"message": _cut(error["message"]), "traceback": None, "hint": _cut(error["hint"]), "fix": None}
-        result["error"] = {**error, **short}
-    result["metrics"] = dict(list(result["metrics"].items())[:_VALUES])
-    result["warnings"] = result["native"] = result["not_loaded"] = []
-    return replace(row, row=_Cutter().cut(data), output=_Cutter().cut(row.output), result=result, request=None)
-
-
-def _cut(text: str | None, most: int = _TEXT) -> str | None:
-    return text if text is None or len(text) <= most else text[:most] + _LEFT_OUT
-
-
-class _Cutter:
-    """Shortens one value: keeps only the first `_VALUES` of the values that it contains."""
-
-    def __init__(self) -> None:
-        self._left = _VALUES
-        self._characters = _TEXTS
-
-    def cut(self, value: Any, depth: int = 0) -> Any:
-        self._left -= 1
-        if isinstance(value, str):
-            return self._text(value)
-        if not isinstance(value, dict | list) or not value:
-            return value if not isinstance(value, int) or abs(value) < 1 << 64 else _cut(str(value))
-        if depth == _DEPTH:
-            return _LEFT_OUT
-        if isinstance(value, list):
-            return [self.cut(one, depth + 1) for one in value[: max(1, self._left)] if self._left > 0]
-        return {self._text(name): self.cut(one, depth + 1) for name, one in value.items() if self._left > 0}
-
-    def _text(self, text: str) -> str | None:
-        kept = _cut(text, min(_TEXT, self._characters))
-        self._characters -= min(_TEXT, self._characters, len(text))
-        return kept
