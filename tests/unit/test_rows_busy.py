@@ -14,6 +14,7 @@ from evaluator_host.engine.pool import fair_share as shares
 from evaluator_host.engine.service import calls as row_calls
 from evaluator_host.engine.service import calls_first
 from evaluator_host.engine.service import rows as row_streams
+from evaluator_host.engine.service.calls import Callee, row_binder
 from evaluator_host.engine.service.calls_first import CallsFirst
 from evaluator_host.engine.service.pins import PinLookup
 from evaluator_host.engine.service.prepared import prepare
@@ -34,9 +35,8 @@ def stream(pool: Pool, *words: str, folder: Path, parallelism: int = 1, calls: C
     prepared = prepare(evaluator, settings=Settings(data_dir=folder), pins=PinLookup(no_pins), workspace="w")
     rows = [Row(outputs=word) for word in words]
     isolation = Isolation.ROW if calls is None else Isolation.BATCH
-    return RowStream(
-        pool, LimitedProcesses(), prepared, rows, isolation=isolation, parallelism=parallelism, calls=calls
-    )
+    callee = Callee(pool, prepared, row_binder(LimitedProcesses(), prepared))
+    return RowStream(callee, rows, isolation=isolation, parallelism=parallelism, calls=calls)
 
 
 @pytest.mark.parametrize("word", ["garbage", "misnamed", "malformed"])

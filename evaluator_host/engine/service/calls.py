@@ -70,6 +70,17 @@ Bind: TypeAlias = Callable[[Loaded, Row | EncodedRow | EvaluationError], Awaitab
 """Returns the body of a row's call, and is called again for each try; returns an error unchanged."""
 
 
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """An evaluator that is ready to be called."""
+
+    pool: Pool
+    prepared: Prepared
+    bind: Bind
+    models: ModelCalls | None = None  # answers the model requests of rows; None makes such rows fail
+    grant: ModelGrant | None = None  # the models that the evaluator was granted; None if there are none
+
+
 @dataclass(slots=True)
 class CallOutcome:
     """The outcome of one row, with all other facts that its result needs."""
@@ -136,16 +147,12 @@ class RowCalls:
 
     def __init__(
         self,
-        pool: Pool,
-        prepared: Prepared,
-        bind: Bind,
+        callee: Callee,
         rows: Iterable[Given],  # the rows; an error or a `Skipped` in place of a row is that row's outcome
         put: Callable[[CallOutcome], Awaitable[None]],  # takes the answers, in the order in which rows finish
         *,
         numbers: Iterable[int] | None = None,  # numbers of the rows; None to number them by position
         isolation: Isolation = Isolation.ROW,  # `batch` lets the rows that one sandbox gets share a process or context
-        models: ModelCalls | None = None,  # answers the model requests of rows; None makes such rows fail
-        grant: ModelGrant | None = None,  # the models that the evaluator was granted; None if there are none
         # the single calls, which go before the rows of a batch; None for rows in other processes, which do not use
         # this event loop
         calls: CallsFirst | None = None,
@@ -154,15 +161,15 @@ class RowCalls:
         # for many rows, which a busy host lets wait once they are under way.
         alone_since: float | None = None,
     ) -> None:
-        self._pool = pool
-        self._prepared = prepared
-        self._bind = bind
+        self._pool = callee.pool
+        self._prepared = callee.prepared
+        self._bind = callee.bind
         self._source = enumerate(rows) if numbers is None else zip(numbers, rows, strict=True)
         self._arriving = arrive  # whether more rows may still come through `arrive`
         self._put = put
         self._isolation = isolation
-        self._models = models
-        self._grant = grant
+        self._models = callee.models
+        self._grant = callee.grant
         self._calls = calls if isolation is Isolation.BATCH else None
         self._alone_since = alone_since
         # set when a row has arrived or was taken from the source, or when models have answered
@@ -172,7 +179,7 @@ class RowCalls:
         self._gates: dict[int, RowGate] = {}  # gates of rows that will be called again
         self._sent_at: dict[int, float] = {}  # for each row that will be called again: when it was first sent
         self._at_models: set[asyncio.Task[None]] = set()  # model requests of rows that will be called again
-        self._lost = LostRows(prepared.digest)
+        self._lost = LostRows(callee.prepared.digest)
         self._leasing = 0  # number of runs of `work` that are waiting for a sandbox
         self._admitted = False  # whether a run of `work` has got a sandbox already
         self._open = 0  # number of rows that were taken from the source and are not answered yet
@@ -394,16 +401,7 @@ class RowCalls:
         self._open -= 1
 
 
-async def call_once(
-    pool: Pool,
-    prepared: Prepared,
-    bind: Bind,
-    row: Row | EncodedRow,
-    *,
-    since: float,
-    models: ModelCalls | None = None,
-    grant: ModelGrant | None = None,
-) -> CallOutcome:
+async def call_once(callee: Callee, row: Row | EncodedRow, *, since: float) -> CallOutcome:
     """Call an evaluator for one row, and return the answer; time counts from `since`, a value of `time.perf_counter()`.
 
     Raises:
@@ -416,7 +414,7 @@ async def call_once(
     async def put(answer: CallOutcome) -> None:
         answers.append(answer)
 
-    calls = RowCalls(pool, prepared, bind, (row,), put, models=models, grant=grant, alone_since=since)
+    calls = RowCalls(callee, (row,), put, alone_since=since)
     try:
         await calls.work()
     finally:

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from evaluator_host.engine.config.settings import RUNTIMES_DIR
 from evaluator_host.engine.pool import LeaseRequest, Pool
 from evaluator_host.engine.sandbox.messages import LoadRequest
-from evaluator_host.engine.service.calls import call_once
+from evaluator_host.engine.service.calls import Callee, call_once
 from evaluator_host.engine.service.prepared import Prepared, sandbox_spec
 from evaluator_host.engine.service.row_io import Bound
 from evaluator_host.engine.system.adapter import Adapter
@@ -53,7 +53,7 @@ async def answer_question(pool: Pool, prepared: Prepared, question: dict[str, Js
         return Bound(body)
 
     since = time.perf_counter()
-    outcome = (await call_once(pool, _language_server(prepared), bind, EncodedRow({}), since=since)).outcome
+    outcome = (await call_once(Callee(pool, _language_server(prepared), bind), EncodedRow({}), since=since)).outcome
     assert not isinstance(outcome, Skipped)  # noqa: S101 - only a row of a data set is
     facts: dict[str, Any] = {"run_ms": outcome.run_ms}
     if outcome.peak_memory_kb is not None:

@@ -4,13 +4,8 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable
 from typing import Final
 
-from evaluator_host.engine.pool import Pool
-from evaluator_host.engine.service.attempts import ModelCalls
-from evaluator_host.engine.service.calls import CallOutcome, RowCalls, finish, row_binder
+from evaluator_host.engine.service.calls import Callee, CallOutcome, RowCalls, finish
 from evaluator_host.engine.service.calls_first import CallsFirst
-from evaluator_host.engine.service.model_grants import ModelGrant
-from evaluator_host.engine.service.prepared import Prepared
-from evaluator_host.engine.system.limited_process import LimitedProcesses
 from evaluator_host.types.evaluator import Isolation
 from evaluator_host.types.outcome import EvaluationResult, Given
 
@@ -26,31 +21,23 @@ class RowStream:
 
     def __init__(
         self,
-        pool: Pool,
-        processes: LimitedProcesses,  # child processes that read large rows
-        prepared: Prepared,
+        callee: Callee,
         rows: Iterable[Given] | AsyncIterable[Given],  # the rows; they may be anything that `RowCalls` accepts
         *,
         numbers: Iterable[int] | None = None,  # numbers of the rows; None to number them by position
         isolation: Isolation,  # `batch` lets the rows that one sandbox gets share a process or context
         parallelism: int,  # maximum number of sandboxes to use at once
-        models: ModelCalls | None = None,  # answers the model requests of rows; None makes such rows fail
-        grant: ModelGrant | None = None,  # the models that the evaluator was granted; None if there are none
         calls: CallsFirst | None = None,  # single calls that go before the rows of a batch
     ) -> None:
         self._parallelism = parallelism
         self._arriving = rows if isinstance(rows, AsyncIterable) else None
         self._calls = RowCalls(
-            pool,
-            prepared,
-            row_binder(processes, prepared),
+            callee,
             () if isinstance(rows, AsyncIterable) else rows,
             self._put,
             arrive=self._arriving is not None,
             numbers=numbers,
             isolation=isolation,
-            models=models,
-            grant=grant,
             calls=calls,
         )
         self._results: asyncio.Queue[tuple[int, EvaluationResult, int] | None] = asyncio.Queue(BUFFERED)

@@ -22,7 +22,7 @@ from evaluator_host.engine.service.attempts import (
 )
 from evaluator_host.engine.service.auto_packages import AutoPackages
 from evaluator_host.engine.service.caller import DEFAULT_CALLER, Caller
-from evaluator_host.engine.service.calls import call_once, finish, row_binder
+from evaluator_host.engine.service.calls import Callee, call_once, finish, row_binder
 from evaluator_host.engine.service.calls_first import CallsFirst
 from evaluator_host.engine.service.editor import answer_question
 from evaluator_host.engine.service.metrics import Metrics
@@ -136,17 +136,8 @@ class Service:
             if given_on is not None:
                 return given_on
         started = time.perf_counter()
-        prepared, grant = await self._granted(await self._prepare(evaluator, caller), caller)
-        answer = await call_once(
-            self.pool,
-            prepared,
-            row_binder(self.processes, prepared),
-            row,
-            since=started,
-            models=self._models,
-            grant=grant,
-        )
-        scored = await finish(answer)
+        callee = self._callee(*await self._granted(await self._prepare(evaluator, caller), caller))
+        scored = await finish(await call_once(callee, row, since=started))
         self.metrics.count(scored)
         return scored
 
@@ -195,6 +186,9 @@ class Service:
         redactor = Redactor(*secrets.values())
         return prepared, await self._models.grant(evaluator, caller.workspace, caller.terms, redactor=redactor)
 
+    def _callee(self, prepared: Prepared, grant: ModelGrant | None, models: ModelCalls | None = None) -> Callee:
+        return Callee(self.pool, prepared, row_binder(self.processes, prepared), models or self._models, grant)
+
     async def evaluate_rows(
         self,
         evaluator: Evaluator,
@@ -216,34 +210,23 @@ class Service:
         """Evaluate rows in several sandboxes; yield `(index, result)` when a row is finished, in no fixed order."""
         prepared = await self._prepare(evaluator, caller)
         prepared, grant = await self._granted(prepared.with_network() if network else prepared, caller)
-        stream = self._stream(prepared, rows, isolation, parallelism, models, grant, numbers)
-        async with aclosing(stream) as answers:
+        callee = self._callee(prepared, grant, models)
+        async with aclosing(self._stream(callee, rows, isolation, parallelism, numbers)) as answers:
             async for index, scored, _ in answers:
                 yield index, scored
 
     async def _stream(
         self,
-        prepared: Prepared,
+        callee: Callee,
         rows: Iterable[Given] | AsyncIterable[Given],
         isolation: Isolation,
         parallelism: int | None,
-        models: ModelCalls | None = None,
-        grant: ModelGrant | None = None,
         numbers: Iterable[int] | None = None,
     ) -> AsyncGenerator[tuple[int, EvaluationResult, int], None]:
-        ceiling = self.settings.waiting_rows if grant is not None else self.settings.max_sandboxes_per_evaluator
-        stream = RowStream(
-            self.pool,
-            self.processes,
-            prepared,
-            rows,
-            numbers=numbers,
-            isolation=isolation,
-            parallelism=max(1, min(parallelism or ceiling, ceiling)),
-            models=models or self._models,
-            grant=grant,
-            calls=self.calls,
-        )
+        granted = callee.grant is not None
+        ceiling = self.settings.waiting_rows if granted else self.settings.max_sandboxes_per_evaluator
+        at_once = max(1, min(parallelism or ceiling, ceiling))
+        stream = RowStream(callee, rows, numbers=numbers, isolation=isolation, parallelism=at_once, calls=self.calls)
         async with aclosing(aiter(stream)) as answers:
             async for answer in answers:
                 self.metrics.count(answer[1])
@@ -268,7 +251,8 @@ class Service:
         parallelism = None if grant is not None else 1 + len(rows) // _ROWS_WORTH_A_SANDBOX
         results: dict[int, EvaluationResult] = {}
         taken = 0
-        async with aclosing(self._stream(prepared, rows, isolation, parallelism, None, grant)) as answers:
+        stream = self._stream(self._callee(prepared, grant), rows, isolation, parallelism)
+        async with aclosing(stream) as answers:
             async for index, scored, size in answers:
                 results[index] = scored
                 taken += size

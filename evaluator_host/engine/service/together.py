@@ -4,7 +4,7 @@ from collections.abc import AsyncIterable
 
 from evaluator_host.engine.contracts.table import dialect_of
 from evaluator_host.engine.pool import Pool
-from evaluator_host.engine.service.calls import call_once, finish
+from evaluator_host.engine.service.calls import Callee, call_once, finish
 from evaluator_host.engine.service.prepared import Prepared
 from evaluator_host.engine.service.row_io import Bound, bind_together
 from evaluator_host.types.evaluator import EncodedRow, Row
@@ -36,6 +36,6 @@ async def score_together(
         return bound
 
     try:
-        return await finish(await call_once(pool, prepared, bind_once, EncodedRow({}), since=started))
+        return await finish(await call_once(Callee(pool, prepared, bind_once), EncodedRow({}), since=started))
     except _NothingToScore:
         return None
