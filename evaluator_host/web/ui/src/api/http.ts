@@ -45,7 +45,7 @@ export function hasKey(): boolean {
   return key !== null;
 }
 
-export function withQuery(path: string, query: RequestOptions["query"]): string {
+function withQuery(path: string, query: RequestOptions["query"]): string {
   const given = Object.entries(query ?? {}).filter(([, value]) => value !== null && value !== undefined && value !== "");
   if (given.length === 0) return path;
   return `${path}?${new URLSearchParams(given.flatMap(([name, value]) => [value].flat().map((one) => [name, String(one)])))}`;

@@ -119,7 +119,7 @@ function grammar(syntax: Syntax): Extension {
 }
 
 /** The nonce that lets CodeMirror's own style sheets through the page's policy. */
-export function styleNonce(): string {
+function styleNonce(): string {
   return document.querySelector<HTMLMetaElement>('meta[name="style-nonce"]')?.nonce ?? "";
 }
 

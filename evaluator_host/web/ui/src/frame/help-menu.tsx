@@ -14,7 +14,7 @@ const PAGES = [
   { id: "cli", label: "Command line" },
 ] as const;
 
-export const KEYS: readonly (readonly [string, string])[] = [
+const KEYS: readonly (readonly [string, string])[] = [
   ["Ctrl K", "find anything: pages, evaluators, data sets, jobs, help"],
   ["Ctrl Enter", "run the evaluator on the test row"],
   ["Ctrl Space", "complete"],

@@ -40,7 +40,7 @@ export interface RowsProps {
   onChanged: () => void;
 }
 
-export function searchOf(query: URLSearchParams): Search {
+function searchOf(query: URLSearchParams): Search {
   return { text: query.get("text") ?? "", where: query.get("where")?.split("\n") ?? [], sort: query.get("sort") };
 }
 

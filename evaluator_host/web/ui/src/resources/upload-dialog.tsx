@@ -132,7 +132,7 @@ function Uploaded({ report, onClose }: { report: DatasetReport; onClose: () => v
 }
 
 /** Returns a valid data set name made from the file's name. */
-export function nameFor(file: string): string {
+function nameFor(file: string): string {
   const stem = file.replace(/\.[^.]*$/, "").replaceAll("ß", "ss").normalize("NFKD").replaceAll(/\p{M}/gu, ""); // `ü` becomes `u`
   return stem.replaceAll(/[^A-Za-z0-9._-]+/g, "-").replaceAll(/^[^A-Za-z0-9]+|-+$/g, "").slice(0, 63);
 }

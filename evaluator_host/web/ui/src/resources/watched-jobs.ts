@@ -20,7 +20,7 @@ export function watchJob(job: Pick<JobReport, "id">): void {
   keep(KEY, JSON.stringify([job.id, ...watchedJobs().filter((one) => one !== job.id)].slice(0, MOST)));
 }
 
-export function forgetJob(id: string): void {
+function forgetJob(id: string): void {
   keep(KEY, JSON.stringify(watchedJobs().filter((one) => one !== id)));
 }
 

@@ -5,7 +5,7 @@ import { keep, keepInTab, recall, recallInTab } from "../storage";
 import type { EvaluatorIn, EvaluatorReport, Language, Limits, Row, Settings, StoredEvaluator } from "../api/types";
 import { rowsOfCases, type TestRow } from "./test-rows";
 
-export const ROW_FIELDS = ["inputs", "outputs", "messages", "trace", "variables", "criteria"] as const;
+const ROW_FIELDS = ["inputs", "outputs", "messages", "trace", "variables", "criteria"] as const;
 export type RowField = (typeof ROW_FIELDS)[number];
 export const LIMITS = ["timeout_s", "memory_mb", "processes", "disk_mb", "log_kb", "result_kb"] as const satisfies readonly (keyof Limits)[];
 

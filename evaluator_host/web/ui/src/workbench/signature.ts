@@ -23,7 +23,7 @@ const CALLS: Record<string, readonly Given[]> = {
   ],
 };
 
-export const RETURNS = [
+const RETURNS = [
   { key: "score", what: "a number; 0 to 1 is best", type: "number" },
   { key: "passed", what: "true or false; the threshold then does not count", type: "boolean" },
   { key: "reason", what: "text that explains the score", type: "string" },

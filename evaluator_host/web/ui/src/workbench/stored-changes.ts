@@ -30,7 +30,7 @@ function sorted(evaluator: object): string {
 }
 
 /** How similar two pieces of code are, 0 to 1, by the pairs of characters in them. Signatures of `evaluate` do not count. */
-export function similarity(one: string, other: string): number {
+function similarity(one: string, other: string): number {
   const [left, right] = [pairs(one), pairs(other)];
   const total = left.length + right.length;
   if (total === 0) return 1;

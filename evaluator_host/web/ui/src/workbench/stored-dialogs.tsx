@@ -178,7 +178,7 @@ export function SaveDialog({ evaluator, name: given, replaced = null, rows, onCl
 }
 
 /** Create version 1 or the next version. If the name was taken in the meantime, the host refuses. */
-export async function keepAs(name: string, evaluator: EvaluatorIn, how: { description: string; message?: string; tags?: readonly string[]; force: boolean; exists: boolean }): Promise<EvaluatorReport> {
+async function keepAs(name: string, evaluator: EvaluatorIn, how: { description: string; message?: string; tags?: readonly string[]; force: boolean; exists: boolean }): Promise<EvaluatorReport> {
   const given = { description: how.description, message: how.message ?? "", tags: how.tags ?? [] };
   const body = { ...evaluator, ...Object.fromEntries(Object.entries(given).filter(([, value]) => value.length > 0)) };
   const query = { force: how.force || null };
