@@ -86,10 +86,6 @@ class PostgreSQL:
             connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}".encode())
         return self.url(name)
 
-    def admit_everyone(self) -> None:
-        """Let other users of this machine connect."""
-        self._folder.chmod(0o755)
-
     def admit_addresses(self, network: str) -> None:
         """Let every machine of a network connect."""
         with (self._folder / "data" / "pg_hba.conf").open("a") as file:

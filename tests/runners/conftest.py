@@ -7,11 +7,9 @@ import signal
 import subprocess
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
-
-import pytest
 
 from evaluator_host.engine.sandbox import protocol
 from evaluator_host.types.json_values import encode_json
@@ -162,18 +160,3 @@ def golden(name: str) -> dict[str, Any]:
     """Return the golden message `{"direction", "header", "body"}` in the file with this name, given without its suffix."""
     message: dict[str, Any] = json.loads((FRAMES / f"{name}.json").read_text("utf-8"))
     return message
-
-
-@pytest.fixture
-def start_runner() -> Iterator[Callable[..., RunnerProcess]]:
-    """Yield a function that starts a runner; all runners are ended after the test."""
-    started: list[RunnerProcess] = []
-
-    def start(command: Sequence[str], **options: Any) -> RunnerProcess:
-        runner = RunnerProcess(command, **options)
-        started.append(runner)
-        return runner
-
-    yield start
-    for runner in started:
-        runner.close()
