@@ -30,8 +30,11 @@ async def test_an_alert_on_a_job_fires_on_every_page_until_it_is_acknowledged(pa
         await expect(dialog.get_by_text("Enter a number.")).to_be_visible()
         await expect(dialog.get_by_role("button", name="Create")).to_be_disabled()
         await dialog.get_by_label("Bound", exact=True).fill("0.8")
-        await dialog.get_by_role("button", name="Create").click()
+        sent: list[str] = []
+        page.on("request", lambda request: sent.append(request.method) if request.url.endswith("/v1/alerts") else None)
+        await dialog.get_by_role("button", name="Create").dblclick()
         await expect(dialog).to_have_count(0)
+        assert sent.count("POST") == 1
         for _ in range(60):
             if client.alerts.get("too-low").firing:
                 break

@@ -33,7 +33,8 @@ export function Dialog({ title, onClose, children, actions, wide = false, onSubm
     onClose();
   };
   const onBackdrop = (event: MouseEvent) => {
-    if (event.target === dialog.current) onClose();
+    // not on the second click of a double click on a button: the dialog may have become smaller in between
+    if (event.target === dialog.current && event.detail < 2) onClose();
   };
   return (
     <dialog ref={dialog} class={wide ? "dialog dialog-wide" : "dialog"} aria-labelledby={id} onCancel={onCancel} onMouseDown={onBackdrop}>

@@ -5,6 +5,7 @@ import { Button } from "../components/button";
 import { Dialog } from "../components/dialog";
 import { ErrorNote } from "../components/error-note";
 import { Field, Select, TextArea, typedNumber } from "../components/field";
+import { useAction } from "../components/use-action";
 import { useLoaded } from "../components/use-loaded";
 import { Link, navigate } from "../router";
 import { titleAmong } from "../resources/format";
@@ -28,8 +29,7 @@ export function QueueDialog({ query, onClose }: { query: URLSearchParams; onClos
   const sets = useLoaded((signal) => call<DatasetReport[]>("GET", "/v1/datasets", { signal }), []);
   const [given, setGiven] = useState({ name: "", kind: "passed", choices: "", min: "0", max: "1", rows: ROWS.find(({ value }) => value === query.get("rows"))?.value ?? "all", limit: "100", instructions: "", results: false });
   const [chosen, setChosen] = useState(query.has("job") ? `job ${query.get("job")}` : query.has("dataset") ? `dataset ${query.get("dataset")}` : "");
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>(null);
+  const { busy, error, run } = useAction();
   const set = (changes: Partial<typeof given>) => setGiven({ ...given, ...changes });
   const sources = [
     ...(jobs.value ?? []).map((one) => ({ value: `job ${one.id}`, label: `Job ${titleAmong(one, jobs.value ?? [])}` })),
@@ -41,20 +41,14 @@ export function QueueDialog({ query, onClose }: { query: URLSearchParams; onClos
   const [min, max] = [typedNumber(given.min), typedNumber(given.max)];
   const defined = given.kind === "choice" ? choices.length >= 2 : given.kind !== "score" || (min !== null && max !== null);
   const complete = given.name.trim() !== "" && source !== "" && defined;
-  const save = async () => {
-    setBusy(true);
-    setError(null);
-    const kind = given.kind === "score" ? { min, max } : given.kind === "choice" ? { choices } : {};
-    const which = from === "job" ? { rows: given.rows } : {};
-    const body = { name: given.name.trim(), [from]: rest.join(" "), kind: given.kind, ...kind, ...which, limit: typedNumber(given.limit) ?? undefined, instructions: given.instructions, show_results: given.results };
-    try {
+  const save = () =>
+    run(async () => {
+      const kind = given.kind === "score" ? { min, max } : given.kind === "choice" ? { choices } : {};
+      const which = from === "job" ? { rows: given.rows } : {};
+      const body = { name: given.name.trim(), [from]: rest.join(" "), kind: given.kind, ...kind, ...which, limit: typedNumber(given.limit) ?? undefined, instructions: given.instructions, show_results: given.results };
       const made = await call<LabelQueue>("POST", "/v1/label-queues", { body });
       navigate(`/labels/${encodeURIComponent(made.name)}`);
-    } catch (fault) {
-      setError(fault);
-      setBusy(false);
-    }
-  };
+    });
   const actions = (
     <>
       <Button onClick={onClose}>Cancel</Button>
@@ -64,7 +58,7 @@ export function QueueDialog({ query, onClose }: { query: URLSearchParams; onClos
     </>
   );
   return (
-    <Dialog title="New label queue" onClose={onClose} onSubmit={() => complete && !busy && void save()} actions={actions}>
+    <Dialog title="New label queue" onClose={onClose} onSubmit={() => complete && void save()} actions={actions}>
       <Field label="Name" value={given.name} onValue={(name) => set({ name })} autocomplete="off" spellcheck={false} hint="Use letters, digits, dots, dashes and underscores." />
       {jobs.value?.length === 0 && sets.value?.length === 0 ? (
         <p class="note note-warn">

@@ -7,6 +7,7 @@ import { Field, Select } from "../components/field";
 import { Menu, MenuItem, MenuLine, MenuLink } from "../components/menu";
 import { Spinner } from "../components/spinner";
 import { toast } from "../components/toasts";
+import { useAction } from "../components/use-action";
 import { useLoaded } from "../components/use-loaded";
 import { JobAgreement } from "../resources/agreement";
 import { CompareMenu } from "../resources/compare-menu";
@@ -73,16 +74,13 @@ export default function JobPage({ params, query }: PageProps) {
 /** A field to name or rename the job. */
 function Rename({ job, onRenamed }: { job: JobReport; onRenamed: () => void }) {
   const [name, setName] = useState<string | null>(null);
-  const [error, setError] = useState<unknown>(null);
-  const save = async () => {
-    try {
+  const { busy, error, run } = useAction();
+  const save = () =>
+    run(async () => {
       await call("PATCH", `/v1/jobs/${job.id}`, { body: { name: name?.trim() || null } });
       setName(null);
       onRenamed();
-    } catch (fault) {
-      setError(fault);
-    }
-  };
+    });
   return (
     <>
       <Button kind="quiet" small onClick={() => setName(job.name ?? "")}>
@@ -94,7 +92,7 @@ function Rename({ job, onRenamed }: { job: JobReport; onRenamed: () => void }) {
           onClose={() => setName(null)}
           onSubmit={() => void save()}
           actions={
-            <Button kind="primary" type="submit">
+            <Button kind="primary" type="submit" busy={busy}>
               Save
             </Button>
           }

@@ -8,6 +8,7 @@ import { ErrorNote } from "../components/error-note";
 import { Field, Labelled, Select, typedNumber } from "../components/field";
 import { JsonEditor } from "../components/json-editor";
 import { toast } from "../components/toasts";
+import { useAction } from "../components/use-action";
 import { useLoaded } from "../components/use-loaded";
 import { readJson } from "../json";
 import { ModelDialog } from "../resources/model-dialog";
@@ -208,20 +209,13 @@ interface GivenEvaluator {
 /** A row to try the judge on, and its answer. */
 function Try({ evaluator, ready, row, setRow }: { evaluator: GivenEvaluator; ready: boolean; row: typeof ROW; setRow: (row: typeof ROW) => void }) {
   const [result, setResult] = useState<Result | null>(null);
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>(null);
+  const { busy, error, run } = useAction();
   const [inputs, outputs] = [readJson(row.inputs), readJson(row.outputs)];
-  const run = async () => {
-    setBusy(true);
-    setError(null);
-    try {
+  const judge = () =>
+    run(async () => {
       const given = { ...(inputs.ok && inputs.given ? { inputs: inputs.value } : {}), ...(outputs.ok && outputs.given ? { outputs: outputs.value } : {}) };
       setResult(await call<Result>("POST", "/v1/evaluate", { body: { evaluator, ...given } }));
-    } catch (fault) {
-      setError(fault);
-    }
-    setBusy(false);
-  };
+    });
   return (
     <Panel title="Try it">
       <div class="stack">
@@ -230,7 +224,7 @@ function Try({ evaluator, ready, row, setRow }: { evaluator: GivenEvaluator; rea
         <span class="field-label">Outputs</span>
         <JsonEditor label="Outputs" value={row.outputs} onValue={(text) => setRow({ ...row, outputs: text })} />
         <div>
-          <Button kind="primary" busy={busy} disabled={!ready || !inputs.ok || !outputs.ok} onClick={() => void run()}>
+          <Button kind="primary" busy={busy} disabled={!ready || !inputs.ok || !outputs.ok} onClick={() => void judge()}>
             Run the judge
           </Button>
         </div>

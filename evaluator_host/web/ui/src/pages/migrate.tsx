@@ -8,6 +8,7 @@ import { ErrorNote } from "../components/error-note";
 import { Field, Select } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { toast } from "../components/toasts";
+import { useAction } from "../components/use-action";
 import { useRunKey } from "../components/use-run-key";
 import { acceptStored, EXAMPLE, type Legacy, migrate, NOTHING, proofRows } from "../migrate/legacy";
 import { Verdict } from "../migrate/proof";
@@ -152,8 +153,7 @@ function Shown({ answer, busy, adapt }: { answer: Answer; busy: boolean; adapt: 
 /** Buttons that open the new code in the editor, or save it; a stored evaluator gets its next version, with the proof. */
 function Accept({ answer: { legacy, rows, migration } }: { answer: Answer }) {
   const [saving, setSaving] = useState(false);
-  const [busy, setBusy] = useState(false);
-  const [failed, setFailed] = useState<unknown>(null);
+  const { busy, error, run } = useAction();
   const stored = legacy.to === "evaluate" ? legacy.stored : null;
   const proven = migration.proof?.verdict === "proven";
   const evaluator: EvaluatorIn = {
@@ -166,18 +166,11 @@ function Accept({ answer: { legacy, rows, migration } }: { answer: Answer }) {
     keepDraft({ ...(recalled() ?? EMPTY), code: migration.code, language: migration.language, packages: legacy.packages, contract: "auto", stored: name, example: null });
     navigate("/");
   };
-  const accept = async (name: string) => {
-    setBusy(true);
-    setFailed(null);
-    try {
+  const accept = (name: string) =>
+    run(async () => {
       const made = await acceptStored(name, rows, { force: !proven, adapt: migration.status === "adapted" });
       toast(made === null ? `${name} was not changed` : `${name} is now at version ${made}`);
-    } catch (error) {
-      setFailed(error);
-    } finally {
-      setBusy(false);
-    }
-  };
+    });
   return (
     <>
       <Button small onClick={open}>
@@ -192,7 +185,7 @@ function Accept({ answer: { legacy, rows, migration } }: { answer: Answer }) {
           {proven ? `Save as version ${stored.latest + 1} of ${stored.name}` : `Save as version ${stored.latest + 1} without a proof`}
         </Button>
       )}
-      {failed !== null && <ErrorNote title="No version was created" error={failed} />}
+      {error !== null && <ErrorNote title="No version was created" error={error} />}
       {saving && (
         <SaveDialog
           evaluator={evaluator}

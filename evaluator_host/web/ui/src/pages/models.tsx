@@ -11,6 +11,7 @@ import { Field } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { toast } from "../components/toasts";
+import { useAction } from "../components/use-action";
 import { type Loaded, useLoaded } from "../components/use-loaded";
 import { useHas, useHost } from "../host";
 import { Confirm } from "../resources/confirm";
@@ -245,25 +246,22 @@ function SecretsList({ found, models }: { found: Loaded<SecretReport[]>; models:
 function SecretDialog({ name: given, onClose, onSet }: { name: string | null; onClose: () => void; onSet: () => void }) {
   const [name, setName] = useState(given ?? "");
   const [value, setValue] = useState("");
-  const [error, setError] = useState<unknown>(null);
+  const { busy, error, run } = useAction();
   const ready = name.trim() !== "" && value !== "";
-  const save = async () => {
-    try {
+  const save = () =>
+    run(async () => {
       await call("PUT", `/v1/secrets/${encodeURIComponent(name.trim())}`, { body: { value } });
       toast(given === null ? `${name.trim()} was added` : `${given} has its new value, which is used from the next request on`);
       onSet();
       onClose();
-    } catch (fault) {
-      setError(fault);
-    }
-  };
+    });
   return (
     <Dialog
       title={given === null ? "Add a secret" : `New value of ${given}`}
       onClose={onClose}
       onSubmit={() => ready && void save()}
       actions={
-        <Button kind="primary" type="submit" disabled={!ready}>
+        <Button kind="primary" type="submit" busy={busy} disabled={!ready}>
           Save
         </Button>
       }

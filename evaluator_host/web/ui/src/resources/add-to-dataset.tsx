@@ -7,6 +7,7 @@ import { Dialog } from "../components/dialog";
 import { ErrorNote } from "../components/error-note";
 import { Field, Select } from "../components/field";
 import { toast } from "../components/toasts";
+import { useAction } from "../components/use-action";
 import { useLoaded } from "../components/use-loaded";
 import { keep, recall } from "../storage";
 import { counted } from "./format";
@@ -33,27 +34,20 @@ function ChoiceDialog({ source, onAdded, onClose }: { source: Source; onAdded: (
   const sets = useLoaded((signal) => call<DatasetReport[]>("GET", "/v1/datasets", { signal }), []);
   const [chosen, setChosen] = useState<string | null>(null);
   const [name, setName] = useState("");
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>(null);
+  const { busy, error, run } = useAction();
   const names = (sets.value ?? []).map((one) => one.name);
   const last = recall(LAST);
   const target = chosen ?? (last !== null && names.includes(last) ? last : "");
   const rows = "rows" in source ? counted(source.rows.length, "row") : counted(source.traces.length, "trace");
-  const add = async () => {
-    const wanted = target || name.trim();
-    setBusy(true);
-    setError(null);
-    try {
+  const add = () =>
+    run(async () => {
+      const wanted = target || name.trim();
       const made = await editDataset(wanted, { add_from: source, create: target === "" });
       keep(LAST, made.name);
       toast(`${rows} added to ${made.name}, version ${made.version}`, { to: `/datasets/${encodeURIComponent(made.name)}?first=${Math.floor((made.rows - 1) / 50) * 50}`, label: "View" });
       onClose();
       onAdded?.();
-    } catch (fault) {
-      setError(fault);
-    }
-    setBusy(false);
-  };
+    });
   const actions = (
     <>
       <Button onClick={onClose}>Cancel</Button>

@@ -5,6 +5,7 @@ import { Dialog } from "../components/dialog";
 import { ErrorNote } from "../components/error-note";
 import { Labelled, Select } from "../components/field";
 import { PythonSelect } from "../components/python-select";
+import { useAction } from "../components/use-action";
 import { navigate } from "../router";
 import type { EnvironmentReport, Language } from "../api/types";
 
@@ -18,26 +19,19 @@ export function BuildDialog({ onClose, onAsked }: { onClose: () => void; onAsked
   const [language, setLanguage] = useState<Language>("python");
   const [python, setPython] = useState<string | null>(null);
   const [text, setText] = useState("");
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>(null);
+  const { busy, error, run } = useAction();
   const packages = text.split(/[\n,]+/).map((pin) => pin.trim()).filter(Boolean);
-  const build = async () => {
-    setBusy(true);
-    setError(null);
-    try {
+  const build = () =>
+    run(async () => {
       const report = await call<EnvironmentReport>("POST", "/v1/environments", { body: { language, packages, python: language === "python" ? python : null } });
       onAsked();
       navigate(`/environments/${encodeURIComponent(report.key)}`);
-    } catch (problem) {
-      setError(problem);
-      setBusy(false);
-    }
-  };
+    });
   return (
     <Dialog
       title="Install packages"
       onClose={onClose}
-      onSubmit={() => packages.length > 0 && !busy && void build()}
+      onSubmit={() => packages.length > 0 && void build()}
       actions={
         <Button kind="primary" type="submit" busy={busy} disabled={packages.length === 0}>
           Install

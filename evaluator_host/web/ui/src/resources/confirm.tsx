@@ -4,6 +4,7 @@ import { ApiError } from "../api/http";
 import { Button } from "../components/button";
 import { Dialog } from "../components/dialog";
 import { ErrorNote } from "../components/error-note";
+import { useAction } from "../components/use-action";
 
 interface ConfirmProps {
   /** Text of this button, and of the button that confirms. */
@@ -31,20 +32,13 @@ export function Confirm({ small = false, ...asked }: ConfirmProps) {
 
 /** Asks for confirmation, and shows the error if the action fails. */
 export function ConfirmDialog({ label, title, children, onConfirm, onForce, onClose }: Omit<ConfirmProps, "small"> & { onClose: () => void }) {
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>(null);
+  const { busy, error, run } = useAction();
   const force = error instanceof ApiError && error.code === "in_use" ? onForce : undefined;
-  const confirm = async () => {
-    setBusy(true);
-    setError(null);
-    try {
+  const confirm = () =>
+    run(async () => {
       await (force ?? onConfirm)();
       onClose();
-    } catch (problem) {
-      setError(problem);
-      setBusy(false);
-    }
-  };
+    });
   return (
     <Dialog
       title={title}

@@ -9,6 +9,7 @@ import { Field, Select } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { toast } from "../components/toasts";
+import { useAction } from "../components/use-action";
 import { useLoaded } from "../components/use-loaded";
 import { own } from "../json";
 import { Link, setQuery } from "../router";
@@ -313,20 +314,13 @@ interface EditProps {
 }
 
 function EditDialog({ title, version, cells, onCells, onClose, onSave }: EditProps) {
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>(null);
-  const save = async () => {
-    const read = rowFrom(cells);
-    if ("fault" in read) return setError(read.fault);
-    setBusy(true);
-    setError(null);
-    try {
+  const { busy, error, setError, run } = useAction();
+  const save = () =>
+    run(async () => {
+      const read = rowFrom(cells);
+      if ("fault" in read) return setError(read.fault);
       await onSave(read.row);
-    } catch (fault) {
-      setError(fault);
-    }
-    setBusy(false);
-  };
+    });
   useEffect(() => setError(null), [cells]);
   const actions = (
     <>

@@ -4,6 +4,7 @@ import { Button } from "../components/button";
 import { Dialog } from "../components/dialog";
 import { ErrorNote } from "../components/error-note";
 import { Field } from "../components/field";
+import { useAction } from "../components/use-action";
 import type { EvaluatorReport } from "../api/types";
 
 /** The tags in a string, separated by commas. */
@@ -15,19 +16,13 @@ export function tagsOf(text: string): string[] {
 export function DescribeDialog({ report, onClose, onSaved }: { report: EvaluatorReport; onClose: () => void; onSaved: () => void }) {
   const [description, setDescription] = useState(report.description);
   const [tags, setTags] = useState(report.tags.join(", "));
-  const [error, setError] = useState<unknown>(null);
-  const [busy, setBusy] = useState(false);
-  const save = async () => {
-    setBusy(true);
-    try {
+  const { busy, error, run } = useAction();
+  const save = () =>
+    run(async () => {
       await call("PATCH", `/v1/evaluators/${encodeURIComponent(report.name)}`, { body: { description: description.trim(), tags: tagsOf(tags) } });
       onSaved();
       onClose();
-    } catch (fault) {
-      setError(fault);
-      setBusy(false);
-    }
-  };
+    });
   return (
     <Dialog
       title={`Description and tags of ${report.name}`}

@@ -8,6 +8,7 @@ import { ErrorNote } from "../components/error-note";
 import { Field, Select, typedNumber } from "../components/field";
 import { useHas } from "../host";
 import { toast } from "../components/toasts";
+import { useAction } from "../components/use-action";
 import { navigate } from "../router";
 import { cronOf, DAYS, inWords, METRICS, type Often, scheduleName, type Timing, unknownZone } from "./times";
 
@@ -26,18 +27,15 @@ export function ScheduleDialog({ job, suggested, onClose }: { job: JobIn; sugges
   const has = useHas();
   const [alerting, setAlerting] = useState(false);
   const [alert, setAlert] = useState<AlertForm>(NEW_ALERT);
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>(null);
+  const { busy, error, run } = useAction();
   const set = (changes: Partial<Timing>) => setTiming({ ...timing, ...changes });
   const cron = cronOf(timing);
   const name = given ?? scheduleName(suggested, timing.often);
   const unknown = unknownZone(timezone.trim());
   const ready = name.trim() !== "" && unknown === null && (!alerting || hasBound(alert));
   const pinned = (job.evaluators ?? []).filter((one) => typeof one === "string" && one.includes("@"));
-  const save = async () => {
-    setBusy(true);
-    setError(null);
-    try {
+  const save = () =>
+    run(async () => {
       await call("POST", "/v1/schedules", { body: { name: name.trim(), cron, timezone: timezone.trim(), job: newest ? withNewest(job) : job } });
       if (alerting) {
         await call("POST", "/v1/alerts", { body: { name: `${name.trim()}-alert`, schedule: name.trim(), ...alertBody(alert) } }).catch(async (fault: unknown) => {
@@ -48,16 +46,12 @@ export function ScheduleDialog({ job, suggested, onClose }: { job: JobIn; sugges
       }
       toast(`${name.trim()} runs ${inWords(cron)}`);
       navigate("/schedules");
-    } catch (fault) {
-      setError(fault);
-      setBusy(false);
-    }
-  };
+    });
   return (
     <Dialog
       title="Run at fixed times"
       onClose={onClose}
-      onSubmit={() => ready && !busy && void save()}
+      onSubmit={() => ready && void save()}
       actions={
         <Button kind="primary" type="submit" busy={busy} disabled={!ready}>
           Schedule

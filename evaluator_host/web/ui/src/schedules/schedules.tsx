@@ -12,6 +12,7 @@ import { Prose } from "../components/prose";
 import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { toast } from "../components/toasts";
+import { useAction } from "../components/use-action";
 import { useLoaded } from "../components/use-loaded";
 import { Confirm } from "../resources/confirm";
 import { isFiring, showAttention } from "../resources/attention";
@@ -268,7 +269,7 @@ function AlertDialog({ watched, schedules, onClose, onMade }: { watched: string;
   const [name, setName] = useState("");
   const [source, setSource] = useState(watched);
   const [alert, setAlert] = useState(NEW_ALERT);
-  const [error, setError] = useState<unknown>(null);
+  const { busy, error, run } = useAction();
   const offered = [
     ...schedules.map((one) => ({ value: `schedule ${one.name}`, label: `Jobs of the schedule ${one.name}` })),
     ...(jobs.value ?? []).map((one) => ({ value: `job ${one.id}`, label: `Job ${one.title}` })),
@@ -277,23 +278,20 @@ function AlertDialog({ watched, schedules, onClose, onMade }: { watched: string;
   const sources = watched === "" || offered.some(({ value }) => value === watched) ? offered : [{ value: watched, label: watched.replace(/^job (.*)/, (_, id: string) => `Job ${shortId(id)}`) }, ...offered];
   const chosen = source || sources[0]?.value || "";
   const ready = name.trim() !== "" && chosen !== "" && hasBound(alert);
-  const save = async () => {
-    const [kind = "", ...rest] = chosen.split(" ");
-    try {
+  const save = () =>
+    run(async () => {
+      const [kind = "", ...rest] = chosen.split(" ");
       await call("POST", "/v1/alerts", { body: { name: name.trim(), [kind]: rest.join(" "), ...alertBody(alert) } });
       onMade();
       onClose();
-    } catch (fault) {
-      setError(fault);
-    }
-  };
+    });
   return (
     <Dialog
       title="New alert"
       onClose={onClose}
       onSubmit={() => ready && void save()}
       actions={
-        <Button kind="primary" type="submit" disabled={!ready}>
+        <Button kind="primary" type="submit" busy={busy} disabled={!ready}>
           Create
         </Button>
       }

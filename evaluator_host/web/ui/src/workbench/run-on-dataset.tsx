@@ -7,6 +7,7 @@ import { Empty } from "../components/empty";
 import { ErrorNote } from "../components/error-note";
 import { Field, Select, typedNumber } from "../components/field";
 import { Spinner } from "../components/spinner";
+import { useAction } from "../components/use-action";
 import { useLoaded } from "../components/use-loaded";
 import { counted } from "../resources/format";
 import { lacksOutputs, unmapped, useAdvice, type MappingLine } from "../resources/mapping-advice";
@@ -25,16 +26,13 @@ export function RunOnDataset({ draft, evaluator, onClose }: { draft: Draft; eval
   const [chosen, setChosen] = useState(recallInTab(LAST) ?? "");
   const [limit, setLimit] = useState("");
   const [mapping, setMapping] = useState<readonly MappingLine[] | null>(null);
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>(null);
+  const { busy, error, run } = useAction();
   const set = sets.value?.find((one) => one.name === chosen) ?? sets.value?.[0] ?? null;
   const { reads, outputs, mapping: suggested, asking } = useAdvice([evaluator], set?.name ?? null, false, [draft.stored?.name ?? "The code"]);
   const lines = mapping ?? suggested;
-  const start = async () => {
-    if (set === null || busy) return;
-    setBusy(true);
-    setError(null);
-    try {
+  const start = () =>
+    run(async () => {
+      if (set === null) return;
       const body = {
         evaluators: [await referenceOf(draft, evaluator)],
         dataset: set.name,
@@ -45,11 +43,7 @@ export function RunOnDataset({ draft, evaluator, onClose }: { draft: Draft; eval
       keepInTab(LAST, set.name);
       watchJob(job);
       navigate(`/jobs/${job.id}`);
-    } catch (fault) {
-      setError(fault);
-      setBusy(false);
-    }
-  };
+    });
   return (
     <Dialog
       title="Run on a data set"

@@ -9,6 +9,7 @@ import { Field } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { toast } from "../components/toasts";
+import { useAction } from "../components/use-action";
 import { useLoaded } from "../components/use-loaded";
 import type { EvaluatorIn, EvaluatorReport } from "../api/types";
 import { counted } from "../resources/format";
@@ -125,25 +126,17 @@ export function SaveDialog({ evaluator, name: given, replaced = null, rows, onCl
   const [description, setDescription] = useState("");
   const [message, setMessage] = useState("");
   const [tags, setTags] = useState("");
-  const [error, setError] = useState<unknown>(null);
-  const [busy, setBusy] = useState(false);
+  const { busy, error, run } = useAction();
   const all = useLoaded((signal) => call<EvaluatorReport[]>("GET", "/v1/evaluators", { signal }), []);
   const before = all.value?.find((one) => one.name === name.trim());
-  const save = async (force: boolean) => {
-    setBusy(true);
-    setError(null);
-    try {
+  const save = (force: boolean) =>
+    run(async () => {
       const cases = casesOf(rows ?? []);
       const kept = cases.length > 0 || (rows !== undefined && given !== "" && name.trim() === given) ? { ...evaluator, cases } : evaluator;
       const report = await keepAs(name.trim(), kept as EvaluatorIn, { description: description.trim(), message: message.trim(), tags: tagsOf(tags), force, exists: before !== undefined });
       for (const one of report.failing_cases ?? []) toast(`${one.case}: ${one.problem}`);
       onSaved(report, before === undefined || report.version !== before.version);
-    } catch (fault) {
-      setError(fault);
-    } finally {
-      setBusy(false);
-    }
-  };
+    });
   const doesNotLoad = error instanceof ApiError && error.status === 422 && error.problems.some(({ field }) => field.startsWith("evaluator"));
   return (
     <Dialog
