@@ -26,7 +26,7 @@ from evaluator_host.engine.system.adapter import Adapter
 from evaluator_host.engine.system.limited_process import CallLimits, LimitedProcesses
 from evaluator_host.migrate.slices import find_slices, listed_elsewhere
 from evaluator_host.platform.datasets.service import DatasetService
-from evaluator_host.platform.evaluators.registry import EvaluatorRegistry
+from evaluator_host.platform.evaluators.registry import EvaluatorRegistry, VersionWish
 from evaluator_host.platform.evaluators.table import NameFacts
 from evaluator_host.platform.plugins import plugins
 from evaluator_host.types.errors import InvalidRequest, NameTaken, NotFound, Problem
@@ -397,24 +397,17 @@ def _why(one: FoundEvaluator, message: str) -> str:
 async def _stored(
     context: ImportContext, one: FoundEvaluator, evaluator: Evaluator, wish: ImportWish
 ) -> tuple[int, Contract | None]:
-    registry, more = context.evaluators, {"force": wish.force, "key_id": context.key_id}
+    registry, how = context.evaluators, VersionWish(force=wish.force, key_id=context.key_id)
     if wish.replace:
+        about = NameFacts(sampling=one.sampling)
         try:
-            report = await registry.update_evaluator(
-                context.workspace,
-                one.name,
-                evaluator,
-                about=NameFacts(sampling=one.sampling),
-                **more,  # type: ignore[arg-type]
-            )
+            report = await registry.update_evaluator(context.workspace, one.name, evaluator, replace(how, about=about))
         except NotFound:
             pass
         else:
             return report.version, report.contract
-    report = await registry.create_evaluator(
-        context.workspace, one.name, evaluator,
-        about=NameFacts(one.description, one.sampling), **more,  # type: ignore[arg-type]
-    )  # fmt: skip
+    about = NameFacts(one.description, one.sampling)
+    report = await registry.create_evaluator(context.workspace, one.name, evaluator, replace(how, about=about))
     return report.version, report.contract
 
 

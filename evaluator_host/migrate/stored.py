@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from evaluator_host.engine.service import Service
 from evaluator_host.migrate.migrate import migrate, migration_context
 from evaluator_host.migrate.proof import contract_after
-from evaluator_host.platform.evaluators.registry import EvaluatorRegistry
+from evaluator_host.platform.evaluators.registry import EvaluatorRegistry, VersionWish
 from evaluator_host.types.evaluator import Contract, Row
 from evaluator_host.types.migrations import StoredMigration
 from evaluator_host.types.stored import EvaluatorReport, Origin
@@ -61,7 +61,6 @@ async def _migrate(
     if wanted and not wish.dry_run and migration.proof is not None:
         evaluator = replace(stored.evaluator, code=migration.code, contract=contract_after(stored.evaluator))
         origin = Origin(report.version, replace(migration.proof, differences=()))
-        made = await registry.update_evaluator(
-            workspace, report.name, evaluator, force=wish.force, key_id=wish.key_id, origin=origin
-        )
+        how = VersionWish(force=wish.force, key_id=wish.key_id, origin=origin)
+        made = await registry.update_evaluator(workspace, report.name, evaluator, how)
     return StoredMigration(report.name, report.version, made.version if made is not None else None, migration)

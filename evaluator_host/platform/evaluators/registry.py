@@ -35,6 +35,19 @@ Cases: TypeAlias = Sequence[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
+class VersionWish:
+    """How to store a version of an evaluator."""
+
+    about: NameFacts = NO_CHANGE
+    message: str = ""  # reason for this version
+    cases: Cases | None = None  # None keeps the cases of the version before
+    force: bool = False  # whether to store the evaluator even if it does not load, or cases fail
+    require_cases: bool = False  # whether to store the evaluator only if all cases pass
+    key_id: str | None = None  # id of the caller's API key; None on a host without keys
+    origin: Origin | None = None  # the version from which this one was migrated, with the proof
+
+
+@dataclass(frozen=True, slots=True)
 class ResolvedEvaluator:
     """A stored evaluator, found by a reference such as `exact-match@3`."""
 
@@ -57,22 +70,11 @@ class EvaluatorRegistry:
     usage: StorageUsage
 
     async def create_evaluator(
-        self,
-        workspace_id: str,
-        name: str,
-        evaluator: Evaluator,
-        *,
-        about: NameFacts = NO_CHANGE,
-        message: str = "",
-        force: bool = False,
-        key_id: str | None = None,
-        cases: Cases = (),
-        require_cases: bool = False,
+        self, workspace_id: str, name: str, evaluator: Evaluator, wish: VersionWish
     ) -> EvaluatorReport:
         """Store an evaluator under a name as version 1, if it loads, and return this version.
 
-        If the evaluator loads, its `cases` are run. With `force`, the evaluator is stored even if it does not load.
-        With `require_cases`, the evaluator is stored only if all cases pass.
+        If the evaluator loads, its cases are run.
 
         Raises:
           InvalidRequest: the name is not valid, or the evaluator does not load; the error's problems say why.
@@ -81,30 +83,14 @@ class EvaluatorRegistry:
           HostError: the host cannot check the evaluator now, see `Service.check`.
         """
         await self.usage.require_room(workspace_id, evaluator.characters)
-        report, content = await self._content(
-            workspace_id, evaluator, cases=cases, force=force, require_cases=require_cases, key_id=key_id
-        )
-        stored = await self.store.create_evaluator(workspace_id, name, replace(content, message=message), about)
+        report, content = await self._content(workspace_id, evaluator, wish.cases or (), wish)
+        stored = await self.store.create_evaluator(workspace_id, name, content, wish.about)
         return _report(stored, report.failing_cases)
 
     async def update_evaluator(
-        self,
-        workspace_id: str,
-        name: str,
-        evaluator: Evaluator,
-        *,
-        about: NameFacts = NO_CHANGE,
-        message: str = "",
-        force: bool = False,
-        key_id: str | None = None,
-        origin: Origin | None = None,
-        cases: Cases | None = None,
-        require_cases: bool = False,
+        self, workspace_id: str, name: str, evaluator: Evaluator, wish: VersionWish
     ) -> EvaluatorReport:
         """Store and return the next version. If nothing has changed, return the newest version instead.
-
-        If `cases` is None, the cases of the newest version stay. `origin` is set for a migrated version. For
-        `force` and `require_cases`, see `create_evaluator`.
 
         Raises:
           InvalidRequest: the evaluator does not load.
@@ -112,13 +98,9 @@ class EvaluatorRegistry:
         """
         await self.usage.require_room(workspace_id, evaluator.characters)
         newest = await self.store.get_version(workspace_id, name)
-        cases = _CASES.read_json(newest.content.cases) if cases is None else cases
-        report, content = await self._content(
-            workspace_id, evaluator, cases=cases, force=force, require_cases=require_cases, key_id=key_id
-        )
-        made_from = None if origin is None else encode_json(origin).decode()
-        content = replace(content, origin=made_from, message=message)
-        return _report(await self.store.add_version(workspace_id, name, content, about), report.failing_cases)
+        cases = _CASES.read_json(newest.content.cases) if wish.cases is None else wish.cases
+        report, content = await self._content(workspace_id, evaluator, cases, wish)
+        return _report(await self.store.add_version(workspace_id, name, content, wish.about), report.failing_cases)
 
     async def describe_evaluator(self, workspace_id: str, name: str, about: NameFacts) -> EvaluatorReport:
         """Change description, sampling rate or tags of an evaluator, and return its newest version."""
@@ -154,21 +136,14 @@ class EvaluatorRegistry:
         return ResolvedEvaluator(_evaluator(stored), stored.content.lock, stored.evaluator_id, stored.sampling, cases)
 
     async def _content(
-        self,
-        workspace_id: str,
-        evaluator: Evaluator,
-        *,
-        cases: Cases,
-        force: bool,
-        require_cases: bool,
-        key_id: str | None,
+        self, workspace_id: str, evaluator: Evaluator, cases: Cases, wish: VersionWish
     ) -> tuple[CheckReport, VersionContent]:
         evaluator = await self.service.pinned(evaluator, caller=Caller(workspace_id))
         report = await check_evaluator(self.service, evaluator, cases, Caller(workspace_id))
         problem = report.problems[0] if report.problems else None
-        if problem is not None and not force:
+        if problem is not None and not wish.force:
             raise _does_not_load(problem)
-        if report.failing_cases and require_cases and not force:
+        if report.failing_cases and wish.require_cases and not wish.force:
             raise failing_request(report.failing_cases)
         pinned = bool(report.environment.packages)
         environments = self.service.environments
@@ -182,8 +157,10 @@ class EvaluatorRegistry:
             environment=report.environment.digest if pinned else None,
             lock=lock,
             packages=encode_json(report.environment if pinned else None).decode(),
-            created_by=key_id,
+            created_by=wish.key_id,
+            origin=None if wish.origin is None else encode_json(wish.origin).decode(),
             cases=encode_json(cases).decode(),
+            message=wish.message,
         )
 
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field, StringConstraints
 
 from evaluator_host.platform.evaluators.bodies import EXACT_MATCH, CasesIn, EvaluatorIn, case_dicts
-from evaluator_host.platform.evaluators.registry import EvaluatorRegistry
+from evaluator_host.platform.evaluators.registry import EvaluatorRegistry, VersionWish
 from evaluator_host.platform.evaluators.table import NameFacts
 from evaluator_host.platform.http.auth.access import Access, AuditedCall, CallerOf, WorkspaceOf
 from evaluator_host.platform.http.bodies import Body, WholeNumber, example
@@ -56,10 +56,10 @@ class NewVersionIn(EvaluatorIn):
         None, description="Test cases: rows, each with the result that is expected. Default: unchanged."
     )
 
-    def more(self) -> dict[str, Any]:
-        """Return the registry's arguments besides the evaluator: `about`, `message`, and `cases` if they are given."""
-        given = {} if self.cases is None else {"cases": case_dicts(self.cases)}
-        return {"about": NameFacts(self.description, self.sampling, self.tags), "message": self.message, **given}
+    def wish(self, key_id: str | None, *, force: bool, require_cases: bool) -> VersionWish:
+        about = NameFacts(self.description, self.sampling, self.tags)
+        cases = None if self.cases is None else case_dicts(self.cases)
+        return VersionWish(about, self.message, cases, force=force, require_cases=require_cases, key_id=key_id)
 
 
 class NewEvaluatorIn(NewVersionIn):
@@ -103,8 +103,8 @@ def evaluators_api(
         """Store an evaluator under a name, as version 1, if it loads."""
         evaluator = body.to_model()
         with AuditedCall(access, caller, "evaluators.create", body.name, evaluator=evaluator):
-            how = {"force": force, "require_cases": require_cases, "key_id": caller.key_id, **body.more()}
-            report = await registry.create_evaluator(caller.workspace, body.name, evaluator, **how)
+            wish = body.wish(caller.key_id, force=force, require_cases=require_cases)
+            report = await registry.create_evaluator(caller.workspace, body.name, evaluator, wish)
         return json_response(shown(report), 201, {"Location": f"/v1/evaluators/{report.name}"})
 
     @router.get("", response_model=list[EvaluatorReport])
@@ -141,8 +141,8 @@ def evaluators_api(
         evaluator = body.to_model()
         with AuditedCall(access, caller, "evaluators.update", name, evaluator=evaluator):
             before = await registry.get_evaluator(caller.workspace, name)
-            how = {"force": force, "require_cases": require_cases, "key_id": caller.key_id, **body.more()}
-            report = await registry.update_evaluator(caller.workspace, name, evaluator, **how)
+            wish = body.wish(caller.key_id, force=force, require_cases=require_cases)
+            report = await registry.update_evaluator(caller.workspace, name, evaluator, wish)
         return json_response(shown(report), 200 if report.version == before.version else 201)
 
     @router.patch(
