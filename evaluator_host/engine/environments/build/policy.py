@@ -10,16 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from evaluator_host.engine.sandbox.bubblewrap.mounts import Bind
-from evaluator_host.engine.sandbox.bubblewrap.policy import Descriptors, Identity
+from evaluator_host.engine.sandbox.bubblewrap.policy import DEVICE_LINKS, DEVICES, Descriptors, Identity
 from evaluator_host.engine.system.processes import PLAIN_PATH
 
-_DEVICES: Final = ("null", "zero", "full", "random", "urandom")
-_DEVICE_LINKS: Final = (
-    ("/proc/self/fd", "/dev/fd"),
-    ("/proc/self/fd/0", "/dev/stdin"),
-    ("/proc/self/fd/1", "/dev/stdout"),
-    ("/proc/self/fd/2", "/dev/stderr"),
-)
 _SCRATCH: Final = ("/tmp", "/dev/shm")  # noqa: S108 - a tmpfs of its own
 _SCRATCH_BYTES: Final = 512 * 1024 * 1024
 _EMPTY_BYTES: Final = 4096
@@ -170,9 +163,9 @@ def _emptied(folder: Path) -> Iterator[str]:
 
 def _own_files(descriptors: Descriptors) -> Iterator[str]:
     yield from ("--proc", "/proc", "--perms", "0755", "--dir", "/dev", "--perms", "0755", "--dir", "/etc")
-    for device in _DEVICES:
+    for device in DEVICES:
         yield from ("--dev-bind", f"/dev/{device}", f"/dev/{device}")
-    for source, target in _DEVICE_LINKS:
+    for source, target in DEVICE_LINKS:
         yield from ("--symlink", source, target)
     for folder in _SCRATCH:
         yield from ("--perms", "1777", "--size", str(_SCRATCH_BYTES), "--tmpfs", folder)

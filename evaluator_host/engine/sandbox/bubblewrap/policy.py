@@ -22,8 +22,8 @@ _PACKAGES: Final = Path("/opt/packages")
 DATA: Final = Path("/opt/data")
 _ZONES: Final = Path("/usr/share/zoneinfo")
 _SHELL: Final = Path("/bin")
-_DEVICES: Final = ("null", "zero", "full", "random", "urandom")
-_DEVICE_LINKS: Final = (
+DEVICES: Final = ("null", "zero", "full", "random", "urandom")
+DEVICE_LINKS: Final = (
     ("/proc/self/fd", "/dev/fd"),
     ("/proc/self/fd/0", "/dev/stdin"),
     ("/proc/self/fd/1", "/dev/stdout"),
@@ -251,9 +251,9 @@ def _own_files(spec: SandboxSpec, host: HostFiles, descriptors: Descriptors) -> 
 
 def _devices() -> Iterator[str]:
     yield from _parents(("/dev/null",))
-    for device in _DEVICES:
+    for device in DEVICES:
         yield from ("--dev-bind", f"/dev/{device}", f"/dev/{device}")
-    for source, target in _DEVICE_LINKS:
+    for source, target in DEVICE_LINKS:
         yield from ("--symlink", source, target)
 
 
