@@ -1,7 +1,7 @@
 """Combines the values that all evaluators in a file return for a row into one result; each value becomes a metric."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -43,54 +43,71 @@ def interpret_every(
     except (KeyError, TypeError, ValueError, AttributeError):
         return contradiction(), None
     own_settings = replace(settings, score_output=_within_only([name for name, _ in outcomes], settings.score_output))
-    sources = _Sources()
-    metrics: dict[str, float | int] = {}
-    notes: list[Note] = []
-    native: list[dict[str, Json]] = []
-    shown: dict[str, Json] = {}
-    errors: list[EvaluationError] = []
-    read: dict[str, Scored] = {}
+    results = _Results([name for name, _ in outcomes])
     for name, outcome in outcomes:
-        scored = (
-            outcome if isinstance(outcome, EvaluationError) else _scored(rules, outcome, language, own_settings, name)
-        )
-        error = scored if isinstance(scored, EvaluationError) else scored.error
-        native += () if isinstance(scored, EvaluationError) else scored.native
-        if isinstance(scored, EvaluationError) or error is not None:
-            assert error is not None  # noqa: S101 - one of the two is there
-            error = advise(error)
-            errors.append(error)
-            notes.append(Note("entry_failed", f"{name}: {error.message}", error.hint or remedy_of("entry_failed")))
-            shown[name] = {"status": "failed", "error": {"code": error.code.value, "message": error.message}}
+        if isinstance(outcome, EvaluationError):
+            results.add_failure(name, advise(outcome))
             continue
-        read[name] = scored
-        told = () if isinstance(outcome, EvaluationError) else outcome.notes
-        notes += [replace(note, message=f"{name}: {note.message}") for note in (*told, *scored.notes)]
-        own = _name_of_score(scored)
-        is_unnamed = _BY_PLACE.fullmatch(name) and own not in {"score", *metrics, *dict(outcomes)}
-        label = own if own is not None and is_unnamed else name
-        metric = "score.score" if label == "score" and len(outcomes) > 1 else label
-        if scored.score is not None:
-            metrics[metric] = scored.score
-        sources.add(name, metric, own)
-        # metrics that only repeat the score under another name
-        left_out = {"score", name, label, own}
-        for one in scored.metrics.keys() - left_out:
-            sources.add(name, f"{label}.{one}", one, inner=one)
-        metrics |= {f"{label}.{one}": value for one, value in scored.metrics.items() if one not in left_out}
-        shown[name] = {
-            "status": "skipped" if scored.skipped else "scored",
-            **{field: getattr(scored, field) for field in ("score", "passed", "label", "reason")},
-        }
+        scored = _scored(rules, outcome, language, own_settings, name)
+        if isinstance(scored, EvaluationError):
+            results.add_failure(name, advise(scored))
+        elif scored.error is not None:
+            results.native += scored.native
+            results.add_failure(name, advise(scored.error))
+        else:
+            results.add(name, scored, outcome.notes)
+    read, errors, shown = results.read, results.errors, results.shown
     if errors and not read:
         return next((one for one in errors if one.type in _OF_IMPORTS), errors[0]), shown
     whole, chosen = _whole(read, settings, of=len(outcomes)), settings.score_output
     if chosen is not None and chosen not in dict(outcomes):
-        if source := sources.of(chosen):
+        if source := results.sources.of(chosen):
             whole = _part(rules, dict(outcomes), read, source, language, settings)
         elif len(outcomes) > 1 and all(name in read and not read[name].skipped for name, _ in outcomes):
-            return sources.refusal(chosen, metrics or read), shown
-    return replace(whole, metrics=metrics, notes=tuple(notes), native=tuple(native)), shown
+            return results.sources.refusal(chosen, results.metrics or read), shown
+    whole = replace(whole, metrics=results.metrics, notes=tuple(results.notes), native=tuple(results.native))
+    return whole, shown
+
+
+class _Results:
+    """The results of a file's evaluators for one row; `names` are the names of all these evaluators."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self.read: dict[str, Scored] = {}  # results of the evaluators that did not fail
+        self.errors: list[EvaluationError] = []  # errors of the others
+        self.sources = _Sources()
+        self.metrics: dict[str, float | int] = {}
+        self.notes: list[Note] = []
+        self.native: list[dict[str, Json]] = []
+        self.shown: dict[str, Json] = {}  # for each evaluator: what users see of its result
+
+    def add_failure(self, name: str, error: EvaluationError) -> None:
+        self.errors.append(error)
+        self.notes.append(Note("entry_failed", f"{name}: {error.message}", error.hint or remedy_of("entry_failed")))
+        self.shown[name] = {"status": "failed", "error": {"code": error.code.value, "message": error.message}}
+
+    def add(self, name: str, scored: Scored, notes: Sequence[Note]) -> None:
+        """Add the result of an evaluator; `notes` are notes on the value that it returned."""
+        self.read[name] = scored
+        self.native += scored.native
+        self.notes += [replace(note, message=f"{name}: {note.message}") for note in (*notes, *scored.notes)]
+        own = _name_of_score(scored)
+        is_unnamed = _BY_PLACE.fullmatch(name) and own not in {"score", *self.metrics, *self._names}
+        label = own if own is not None and is_unnamed else name
+        metric = "score.score" if label == "score" and len(self._names) > 1 else label
+        if scored.score is not None:
+            self.metrics[metric] = scored.score
+        self.sources.add(name, metric, own)
+        # metrics that only repeat the score under another name
+        left_out = {"score", name, label, own}
+        for one in scored.metrics.keys() - left_out:
+            self.sources.add(name, f"{label}.{one}", one, inner=one)
+        self.metrics |= {f"{label}.{one}": value for one, value in scored.metrics.items() if one not in left_out}
+        self.shown[name] = {
+            "status": "skipped" if scored.skipped else "scored",
+            **{field: getattr(scored, field) for field in ("score", "passed", "label", "reason")},
+        }
 
 
 def _within_only(names: list[str], chosen: str | None) -> str | None:
