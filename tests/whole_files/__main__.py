@@ -4,8 +4,8 @@ The files themselves are not stored here. `corpus.json` has the address and dige
 value, or the expected error for a file that cannot score alone. `python -m tests.whole_files run CHECKOUTS` reads the
 files from git repositories below a folder (`owner+name`, or `owner+name/repo`), and other files from the network. With
 `--in-checkout`, each file runs inside its checkout, as with the command line, which also sends the modules that the
-file imports. `python -m tests.whole_files draw CHECKOUTS` lists files that look like evaluators and are not in the
-corpus.
+file imports. There, a file that asks a model gets the answer in `corpus.json`. `python -m tests.whole_files draw
+CHECKOUTS` lists files that look like evaluators and are not in the corpus.
 """
 
 import argparse
@@ -25,12 +25,13 @@ from typing import Any, Final
 
 import httpx
 
-from evaluator_host import Evaluator, Language, Row, open_engine
+from evaluator_host import Evaluator, Language, Row
 from evaluator_host.engine.config.settings import Settings
-from evaluator_host.engine.service import Service
+from evaluator_host.platform.evaluators.evaluation_service import EvaluationService, open_evaluation_service
 from evaluator_host.platform.evaluators.evaluator_files import read_evaluator
 from evaluator_host.types.errors import HostError
 from evaluator_host.types.outcome import EvaluationResult
+from tests.whole_files.scripted import ScriptedModels
 
 _CORPUS: Final = Path(__file__).with_name("corpus.json")
 _RAW: Final = "https://raw.githubusercontent.com/{owner}/{name}/{commit}/{path}"
@@ -78,6 +79,8 @@ class WholeFile:
       passed: The verdict, for a file that gives only a verdict.
       stops: For a pasted file that cannot score: the code of the error, and text in the error's message or hint.
       in_checkout: Values of `score`, `passed`, `stops` and `row` that are different if the file runs in its checkout.
+      model: For a file that asks a model: the kind of the model that the file may call in its checkout, and the answer
+        that this model gives to every request.
     """
 
     address: str
@@ -87,6 +90,7 @@ class WholeFile:
     passed: bool | None = None
     stops: tuple[str, str] | None = None
     in_checkout: dict[str, Any] | None = None
+    model: tuple[str, str] | None = None
 
     @property
     def parts(self) -> dict[str, str]:
@@ -113,7 +117,10 @@ class WholeFile:
 
 def corpus() -> list[WholeFile]:
     found = json.loads(_CORPUS.read_text())
-    return [WholeFile(**{**one, "stops": tuple(one["stops"]) if "stops" in one else None}) for one in found]
+    return [
+        WholeFile(**{name: tuple(value) if isinstance(value, list) else value for name, value in one.items()})
+        for one in found
+    ]
 
 
 def text_of(one: WholeFile, checkouts: Path) -> str:
@@ -188,9 +195,14 @@ async def run(checkouts: Path, only: str, packages: tuple[str, ...], *, in_check
     """Paste all files, print each outcome, and return how many scores are wrong."""
     files = [one.lying() if in_checkout else one for one in corpus() if only in one.address]
     turns = asyncio.Semaphore(_TOGETHER)
-    with tempfile.TemporaryDirectory() as folder:
+    asked = {one.sha256: one.model for one in files if one.model is not None} if in_checkout else {}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        ScriptedModels({name: answer for name, (_, answer) in asked.items()}) as server,
+    ):
         into = Path(folder) if in_checkout else None
-        async with open_engine() as engine:
+        models = {name: {"base_url": server.url, "kind": kind, "model": name} for name, (kind, _) in asked.items()}
+        async with open_evaluation_service(Settings(models=models, judge_hosts=("127.0.0.1",)), None) as engine:
             ends = await asyncio.gather(*(_paste(engine, one, checkouts, into, turns, packages) for one in files))
     for one, (judged, told) in zip(files, ends, strict=True):
         print(f"{judged:13} {one.address.partition('@')[0][7:]} {one.parts['path']}\n{'':14}{told}")
@@ -200,7 +212,7 @@ async def run(checkouts: Path, only: str, packages: tuple[str, ...], *, in_check
 
 
 async def _paste(
-    engine: Service,
+    engine: EvaluationService,
     one: WholeFile,
     checkouts: Path,
     into: Path | None,
@@ -215,7 +227,8 @@ async def _paste(
             else:
                 async with _ONE_CHECKOUT:
                     file = await asyncio.to_thread(checked_out, one, checkouts, into)
-                evaluator = await asyncio.to_thread(_read, file, packages)
+                models = [f"*={one.sha256}"] if one.model is not None else []
+                evaluator = await asyncio.to_thread(_read, file, packages, models)
             result = await engine.evaluate(evaluator, Row(**one.row))
         except HostError as failed:
             return "stopped", f"{failed.code}: {failed}".partition("\n")[0]
@@ -224,8 +237,8 @@ async def _paste(
     return one.judged(result), told if error is None else f"{told} | {error.hint}"
 
 
-def _read(file: Path, packages: tuple[str, ...]) -> Evaluator:
-    return read_evaluator(file, None, host=Settings(), packages=list(packages)).evaluator
+def _read(file: Path, packages: tuple[str, ...], models: list[str]) -> Evaluator:
+    return read_evaluator(file, None, host=Settings(), packages=list(packages), models=models).evaluator
 
 
 def drawn(checkouts: Path) -> Iterator[dict[str, str]]:
