@@ -31,7 +31,7 @@ _PORT: Final = 8710
 _PREFIX: Final = "EVALUATOR_HOST_"
 # names, without `EVALUATOR_HOST_`, of variables that only commands read
 _NOT_SETTINGS: Final = ("DEBUG", "PERSON", "URL")
-# after `EVALUATOR_HOST_`, names of variables that tests, benchmarks or Kubernetes services set begin with one of these
+# beginnings, after `EVALUATOR_HOST_`, of the variables that tests, benchmarks or Kubernetes services set
 _OF_OTHERS: Final = ("TEST_", "BENCH_", "SERVICE_", "PORT_")
 _PLAIN_VARIABLES: Final = {"port": "PORT", "database_url": "DATABASE_URL", "ca_file": "SSL_CERT_FILE"}
 _IDLE_HOST_MB: Final = 192
@@ -118,7 +118,8 @@ def _own_cgroups(
             mount = cgroups / controllers
             group = mount / path.lstrip("/")
             yield from (group, *group.parents)[: len(Path(path).parts)]
-            yield mount  # in a container, `path` may be the path outside, whose folders may not exist here
+            # in a container, `path` may be a path outside the container, whose folders may not exist inside
+            yield mount
 
 
 def _memory_limits(group: Path) -> Iterator[int]:
@@ -265,7 +266,9 @@ class Settings(BaseSettings):
         hide_input_in_errors=True,
     )
 
-    host: str = Field("127.0.0.1", description="Address to listen on. Until a key exists, it must be loopback.")
+    host: str = Field(
+        "127.0.0.1", description="Address to listen on. Until a key exists, only a loopback address is allowed."
+    )
     port: int = Field(
         default_factory=plain_port,
         ge=0,
