@@ -24,12 +24,13 @@ LONG ?=
 # These folders hold the tests that need nothing but the lock files, and a few that are marked `engine`.
 QUICK := tests/unit tests/runners tests/store tests/jobs tests/migration tests/dialects tests/docs
 API_TYPES = $(BIN)/python .ci/openapi.py | $(NODE) $(UI)/api-types.mjs
-EXTRAS := --extra docker --extra postgres --extra s3 # a checkout and the image have them; a bare `pip install` has none
+# optional packages that a checkout and the image have, and a plain `pip install` does not
+EXTRAS := --extra docker --extra postgres --extra s3
 COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header --python-version 3.11
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run quick test test-all check types pictures fix bench dist release image lock clean
-.NOTPARALLEL: # because two targets install into .venv
+.NOTPARALLEL: # two targets install into .venv, so they must not run at the same time
 
 help: ## List these targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,7 +50,7 @@ quick: $(VENV)/.dev ## Run the tests that need no engine and little time
 test: TIER = $(if $(LONG),--long $(LONG),-m 'not long') $(if $(filter 1/%,$(LONG)),,--hypothesis-profile few)
 test test-all: $(VENV)/.dev $(VENV)/.tools $(UI)/dist/index.html
 	@sh .ci/packages $(ARGS)
-	@$(BIN)/python -m compileall -q -x selftest/attacks evaluator_host # otherwise commands of tests may have to (see .ci/venv)
+	@$(BIN)/python -m compileall -q -x selftest/attacks evaluator_host # so that commands that tests start need not (see .ci/venv)
 	@$(PYTEST) -n $(WORKERS) --dist loadfile $(TIER) $(if $(SHARD),--shard $(SHARD)) $(ARGS)
 
 test: ## Run the tests on both backends, with a case at least of each kind of attack, fault, wire, vendor and page (LONG=1/6 adds a part of the long ones)

@@ -177,7 +177,7 @@ def _moved(folder: Path, home: Path) -> Iterator[None]:
         for name in (*_FOLDERS, _KEYS):
             if (folder / name).exists():
                 with suppress(FileNotFoundError, NotADirectoryError):
-                    (home / name).rmdir()  # a host creates empty folders when it starts
+                    (home / name).rmdir()  # a host that starts creates these folders, and they may be empty
                 (folder / name).rename(home / name)
                 moved.append(name)
         yield

@@ -25,7 +25,8 @@ from evaluator_host.types.outcome import Status
 _SHOWN: Final = 5
 _MESSAGE_CHARACTERS: Final = 500
 _REFERENCE: Final = re.compile(r"[@#!](?=\\?\w)")  # a mention of a person or team, or of an issue or merge request
-_BREAK: Final = "\N{ZERO WIDTH SPACE}"  # after a sign, keeps CI systems from telling people that they are mentioned
+# put after the `@`, `#` or `!` of a mention, so that CI systems do not notify people
+_BREAK: Final = "\N{ZERO WIDTH SPACE}"
 
 Number: TypeAlias = Callable[["RowsReport"], float | None]
 # a column of a table: its header, and a function that returns the cell for a row

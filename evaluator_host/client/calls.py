@@ -287,7 +287,7 @@ def http_options(url: str | None, *, key: str | None, timeout_s: float | None) -
         "base_url": url,
         "timeout": httpx.Timeout(timeout_s, connect=_CONNECT_S),
         "headers": headers,
-        # no proxy for loopback addresses, which it could not reach
+        # connect to loopback addresses directly, because a proxy cannot reach this machine's
         "trust_env": urlsplit(url).hostname not in _LOOPBACK,
     }
 

@@ -12,7 +12,7 @@ from .results import ColumnStatistics, GroupStatistics
 
 GROUPS: Final = 200  # maximum number of values that get their own group
 _VALUE_CHARS: Final = 200  # maximum number of characters, as JSON, in a value that gets its own group
-_UNIT: Final = 1 << 1074  # every float is a whole number of 1 / _UNIT
+_UNIT: Final = 1 << 1074  # every float is a multiple of 1 / _UNIT
 
 
 class Numbers:

@@ -24,7 +24,7 @@ _DICT, _LIST, _ENTRY, _ELEMENT = 64, 56, 110, 56
 _DIGITS: Final = bytes(ord("0") if chr(byte).isdecimal() and byte < 128 else ord(" ") for byte in range(256))
 # a number with so many digits may need over 64 bits; orjson then returns a float. `_DIGITS` makes each digit 0
 _LONG_NUMBER: Final = b"0" * 19
-# the first check examines only every third byte; of 19 digits in a row, it sees at least six
+# the first check examines only every third byte, and so at least six of 19 digits in a row
 _STEP: Final = 3
 _STEPPED: Final = b"0" * (len(_LONG_NUMBER) // _STEP)
 _MOST_WEIGHT: Final = 1 + _ENTRY  # the largest estimate of memory for one byte of JSON

@@ -133,7 +133,7 @@ function isCalled(name, code) {
 
 /**
  * Return whether a function is only a helper of an exported function: it is not exported itself, and an exported function uses it. If the exported
- * function scores and has known parameters, it may also use it through other functions.
+ * function scores and has known parameters, it may also use the helper through other functions.
  *
  * @param {string} name @param {import('./candidates.mjs').Function_[]} functions
  */
@@ -153,7 +153,8 @@ const TAKES_APART = /^(?:clean|decode|extract|normali[sz]e|parse|read|split|stri
 const TESTS = /^(?:are|can|did|does|has|is|ok|rate|succeeds|success|valid|was)$/;
 
 /**
- * Return whether a function is a part of an exported class: it takes the output apart for a method, or a class that makes evaluators calls it, and never with the output.
+ * Return whether a function is a part of an exported class: a method calls it to take the output apart, or a class that
+ * makes evaluators calls it, but never with the output.
  *
  * @param {Candidate | null} candidate @param {import('./candidates.mjs').Function_[]} classes
  */

@@ -22,7 +22,10 @@ const MAIN = join(import.meta.dirname, 'worker.cjs');
  */
 const OVERHEAD_MB = 48;
 const LEAST_HEAP_MB = 32;
-/** A small size: contexts are short-lived, but survive one scavenge, and the old heap must have room for objects that are promoted. */
+/**
+ * Size of V8's heap for new objects, in MB. It is small, because contexts survive one collection and then move to the
+ * heap for old objects, which needs room for them.
+ */
 const YOUNG_MB = 4;
 /** Limit for machine code. Without it, V8 reserves 512 MB for each thread, which counts as used memory if there is no cgroup. */
 const CODE_MB = 64;

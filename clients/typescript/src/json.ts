@@ -3,7 +3,8 @@ export type Integers = "number" | "bigint" | "text";
 
 const LONG = /\d{16}/; // digits of the smallest integer that a double may round
 const INTEGER = /^-?\d{16,}$/;
-const TOKENS = /\\.|"|-?\d[\d.eE+-]*/g; // without a repeated group, because a long string would exhaust the stack
+// has no repeated group, because with one, a long string would exhaust the stack
+const TOKENS = /\\.|"|-?\d[\d.eE+-]*/g;
 
 /** Decode JSON; `onRounded` is called with the first integer that a number cannot hold exactly. */
 export function decoded(text: string, integers: Integers, onRounded: (digits: string) => void): unknown {

@@ -2,7 +2,8 @@
 import type { EvaluatorHost } from "./client.js";
 import type { Evaluator, Result, Row } from "./types.js";
 
-// tolerance for rounding errors in sums of floats; negated comparisons below let no score pass a bound that is NaN
+// tolerance for rounding errors in sums of floats; the comparisons below are negated, so that a bound of NaN always
+// fails
 const ROUNDING = 1e-9;
 
 /** The expected score; `atLeast: 0.5` when nothing is given. */

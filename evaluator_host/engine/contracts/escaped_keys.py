@@ -27,7 +27,7 @@ def may_have_escaped_key(text: Octets, language: Language) -> bool:
 def with_aliases(body: Any) -> Any:
     """Replace the keys that JSON escapes in a call's body with aliases, and add a table of the aliases to the body."""
     names = dict.fromkeys(_escaped_keys(body))
-    # a prefix for the aliases with which no other key begins
+    # a prefix for the aliases; no other key begins with it
     mark = hashlib.sha256(json.dumps([*names]).encode()).hexdigest()[:16]
     aliases = {name: f"{mark}-{number}" for number, name in enumerate(names)}
     return {"aliases": {alias: name for name, alias in aliases.items()}, **_renamed(body, aliases)} if names else body

@@ -133,7 +133,8 @@ class SentFiles:
         path = self.path(pattern)
         if path is None:
             return []
-        self._missing.add(path)  # a missing path may be a pattern: the sender then sends all files that match it
+        # a missing path may be a pattern: the sender then sends all files that match the pattern
+        self._missing.add(path)
         regular = re.compile(
             re.escape(path).replace(r"\*\*/", "(?:.*/)?").replace(r"\*", "[^/]*").replace(r"\?", "[^/]") + r"\Z"
         )

@@ -16,7 +16,7 @@ _Named: TypeAlias = tuple[str, tuple[str, ...]]
 """The name of an entry function, and the names of its parameters."""
 _CODE: Final = "suspicious_parameters"
 _NOTHING: Final = {Language.PYTHON: "None", Language.JAVASCRIPT: "null", Language.TYPESCRIPT: "null"}
-# for each argument, further parameter names that do not mislead, although they usually mean something else
+# for each argument, further parameter names that fit it, although these names usually mean something else
 _FITS: Final = {
     "inputs": frozenset({"params"}),
     "outputs": frozenset({"answer", "answers", "solution"}),
@@ -30,7 +30,7 @@ _MEANING_OF_PLACE: Final = {
 _WHOLE: Final = ({"inputs", "outputs"}, {"inputs", "output"}, {"outputs", "trace"}, {"inputs", "trace"})
 """Pairs of arguments that are never equal: code that compares them always scores 0."""
 _MOST_CHARS: Final = 200_000
-# an answer limited to so few tokens is meant to be truncated, for example a classifier's label
+# if an answer is limited to this many tokens, the author wants it to be truncated, for example to a classifier's label
 _SHORT_TOKENS: Final = 16
 
 

@@ -95,7 +95,7 @@ def shape_unread(
 
 def _filled(shaped: bytes, texts: list[Octets]) -> tuple[Octets, ...]:
     """Return JSON in parts, in which each placeholder (a control character) is replaced with its text from `texts`."""
-    # only placeholders match, because encoders escape the control characters in data
+    # this matches only placeholders, because encoders escape control characters in data
     parts = re.split(rb"([\x00-\x1f])", shaped)
     return tuple(texts[part[0]] if number % 2 else part for number, part in enumerate(parts))
 

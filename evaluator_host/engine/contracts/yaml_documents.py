@@ -11,7 +11,8 @@ from typing import Any, ClassVar, Final
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Json
 
-_MOST_VALUES: Final = 1_000_000  # maximum number of values in a document; aliases may multiply them
+# maximum number of values in a document; with aliases, a short document may stand for millions
+_MOST_VALUES: Final = 1_000_000
 _DEEPEST: Final = 100
 
 
@@ -55,7 +56,8 @@ def read_yaml(text: str) -> Json:
     import yaml  # noqa: PLC0415 - few processes read YAML
 
     try:
-        _require_shallow(yaml.parse(text, _loader()))  # before load, whose recursion would overflow the stack
+        # checked before `load`, because `load` would overflow the stack on deep nesting
+        _require_shallow(yaml.parse(text, _loader()))
         value = yaml.load(text, _loader())  # noqa: S506 - a subclass of the safe loader
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)

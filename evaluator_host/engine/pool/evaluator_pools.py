@@ -21,7 +21,7 @@ TURN_S: Final = 0.25  # shortest time that an evaluator keeps its sandboxes whil
 EMPTY_POOLS: Final = 512
 _MOST_USES: Final = 15  # maximum number of uses to count for one evaluator: the highest number that four bits can hold
 _SAMPLE: Final = 10  # all counts are halved once the average is this many uses per sandbox of the pool
-# of each group of this many idle sandboxes, one is protected: the most recently used ones are ended last
+# for each group of this many idle sandboxes, one is spared: the most recently used ones are ended last
 _WINDOW: Final = 100
 
 

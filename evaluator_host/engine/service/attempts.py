@@ -25,7 +25,7 @@ from evaluator_host.types.redaction import Redactor
 
 # seconds to wait before each replacement of a sandbox that was lost while it loaded
 _PAUSES_S: Final = (0.0, 0.2, 1.0)
-_LOSSES: Final = 2  # maximum number of sandboxes that a row may lose; the last loss is its outcome
+_LOSSES: Final = 2  # maximum number of sandboxes that a row may lose; after the last loss, the row fails
 _STARVED: Final = 3  # maximum number of sandboxes that a row may lose for lack of processor time
 _ANSWERS: Final = 32  # maximum number of answers from models for one row, over all its calls
 _REQUESTS_BYTES: Final = 1 << 20  # maximum size, in bytes of JSON, of the requests and responses in a result

@@ -53,7 +53,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 class SdkNeeds:
     """The host's light modules that an evaluator gets in place of a platform's SDK, and the packages that they need."""
 
-    stand_in: StandIn  # the modules
+    stand_in: StandIn  # the light modules
     missing: frozenset[str]  # names of packages that these modules need, but the evaluator does not pin
     shipped: Path  # lock file with the versions of these packages
 

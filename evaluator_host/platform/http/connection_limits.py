@@ -261,7 +261,8 @@ class _ResponseTransport:
 
     def __init__(self, connection: ConnectionLimits, cycle: Any) -> None:
         self._connection = connection
-        self._cycle: Any = weakref.proxy(cycle)  # a weak reference, because the cycle refers to this object, too
+        # a weak reference, because two objects that refer to each other would wait for the garbage collector
+        self._cycle: Any = weakref.proxy(cycle)
         self._begun = False
         self._head = b""  # headers that wait for the first part of the body
 

@@ -306,7 +306,8 @@ async def _count(
         chosen = (table.job_id == job_id) & (table.position == position)
         told = {row: found for (of, row), found in notes.items() if of == position}
         if scores or told:
-            warnings = table.warnings if told else literal("")  # they may be long, so avoid reading them
+            # warnings may be long, so they are read only if new ones are added
+            warnings = table.warnings if told else literal("")
             before = (await connection.execute(select(table.total, warnings.label("warnings")).where(chosen))).one()
             values["total"] = str(Fraction(before.total) + sum_of(scores))
             values |= {"warnings": _warnings_with(before.warnings, told)} if told else {}

@@ -163,7 +163,8 @@ class ResultWriter:
         for position in {one.position for one in self._results}:
             done = await self._queue.done_rows(self._job_id, position)
             self._results = [one for one in self._results if one.position != position or not _marked(done, one.row)]
-        if (stored := waiting_before - len(self._results)) > 0:  # their running time is stored, too
+        # the write that stored these results also stored their running time
+        if (stored := waiting_before - len(self._results)) > 0:
             self.stored += stored
             self._since = self._tried_at
         waiting = {(one.position, one.row) for one in self._results}

@@ -325,7 +325,7 @@ class JobService:
         return await asyncio.shield(self._looking)
 
     async def _read_watched(self) -> dict[str, JobReport | None]:
-        work_for("")  # not for the workspace of the first watcher
+        work_for("")  # this work is for all watchers, not for the workspace of the first one
         asked = list(self._watched)
         jobs = await self.jobs.find_overviews(asked) if asked else []
         found = await asyncio.to_thread(lambda: {one.job.id: job_report(one) for one in jobs})

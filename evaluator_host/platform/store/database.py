@@ -386,8 +386,8 @@ def translated(address: Address) -> Iterator[None]:
         try:
             yield
         except DBAPIError as error:
-            # The error and SQLAlchemy's frames refer to each other. Otherwise they would keep the values of the
-            # statement until the next garbage collection.
+            # The error and SQLAlchemy's frames refer to each other. If the frames are not cleared, they keep the values
+            # of the statement until the next garbage collection.
             clear_frames(error.__traceback__)
             raise
     except (IntegrityError, sqlite3.IntegrityError):
@@ -427,7 +427,8 @@ def clock(connection: AsyncConnection, *, before: timedelta = timedelta()) -> Co
 
 def insert_unless_there(connection: AsyncConnection, table: type[DeclarativeBase]) -> Any:
     """Return an INSERT that does nothing if the row already exists (`ON CONFLICT DO NOTHING`)."""
-    dialect: Any = import_module(f"sqlalchemy.dialects.{connection.dialect.name}")  # the engine has already loaded it
+    # the engine has already imported this module
+    dialect: Any = import_module(f"sqlalchemy.dialects.{connection.dialect.name}")
     return dialect.insert(table).on_conflict_do_nothing()
 
 
@@ -529,7 +530,7 @@ def _engine(address: Address, connections: int) -> AsyncEngine:
         )
         prepare_engine(made.sync_engine)
         return made
-    pool["pool_size"] += 1  # the writer takes no turn with the readers
+    pool["pool_size"] += 1  # one more connection for the writer, so that it never waits for readers
     there = {"mode": "rw", "uri": "true"}  # opening fails if the file was removed; it would otherwise be created empty
     engine = create_async_engine(
         address.url.set(database=address.file.as_uri(), query=there) if address.file else address.url,
@@ -560,10 +561,11 @@ class _Connection(aiosqlite.Connection):
 
 def _prepare_sqlite(connection: Any, _: Any) -> None:
     cursor = connection.cursor()
-    for pragma in ("foreign_keys = ON", "synchronous = NORMAL"):  # WAL mode is stored in the file, see `schema`
+    # the file stores the WAL mode, so it is not set here (see `schema`)
+    for pragma in ("foreign_keys = ON", "synchronous = NORMAL"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
-    # SQLite's own function changes only the letters of ASCII
+    # SQLite's own `lower` changes only the letters of ASCII
     connection.create_function("lower", 1, lambda value: None if value is None else str(value).lower())
 
 

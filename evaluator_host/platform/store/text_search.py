@@ -16,7 +16,8 @@ class _Lower(FunctionElement[str]):
 
 @compiles(_Lower)
 def _lower(element: Any, compiler: Any, **more: Any) -> str:
-    return f"lower({compiler.process(next(iter(element.clauses)), **more)})"  # every connection has Python's `lower`
+    # on every SQLite connection, `lower` is a Python function
+    return f"lower({compiler.process(next(iter(element.clauses)), **more)})"
 
 
 @compiles(_Lower, "postgresql")

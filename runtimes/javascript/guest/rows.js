@@ -98,8 +98,9 @@
   }
 
   /**
-   * Return a warning as JSON if the code compares a value that the row lacks; else ''. An output may lack a property: then the comparison fails, as it should. If the row lacks one side, it may
-   * have another value with which the code compares the other side, or the code may decide by something else.
+   * Return a warning as JSON if the code compares a value that the row lacks; else ''. An output may lack a property:
+   * then the comparison fails, as it should. There is no warning if the row has another value that the code compares
+   * with the other side, or if the code can decide by something else.
    */
   function lackingCompared(pairs, args) {
     for (let i = 0; i < pairs.length; i++) {

@@ -66,7 +66,8 @@ function onMessage(message) {
 
 /** @param {any} order @param {() => void} then */
 function load(order, then) {
-  require('node:v8').setFlagsFromString('--no-turboshaft-loop-unrolling'); // set this flag only now, because V8 then refuses Node's code cache
+  // set only now, because once this flag is set, V8 refuses Node's code cache
+  require('node:v8').setFlagsFromString('--no-turboshaft-loop-unrolling');
   output = new Output(order.logs, descriptors.errors);
   selector = order.selector ?? null;
   resultBytes = order.resultBytes;

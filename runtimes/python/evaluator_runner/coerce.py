@@ -179,7 +179,7 @@ _WHOLE_RULES: Rules = (
     (_is_a("re", "Match"), lambda _: Coerced(plain=True, taken_as=_MATCHED)),
     (lambda kind: issubclass(kind, tuple), lambda value: _from_tuple(value, None)),
 )
-# rules only for parts of a result, because a text as the whole result would be a label, and a set has no order
+# rules for values inside a result; as whole results, a text would be a label, and a set has no order
 _PART_RULES: Rules = (
     *_RULES,
     (lambda kind: issubclass(kind, tuple), lambda value: _from_tuple(value, "a list")),

@@ -199,7 +199,7 @@ async def adopt(
                 files, sorted(imports.sources), python=lock.target.runtime, backend=context.backend,
                 room_bytes=room_bytes,
             )  # fmt: skip
-            # the image that the import check has used lacks the byte code
+            # drop the image that the import check used, because it lacks the byte code
             await context.backend.drop_environment(lock.digest)
         record = Record(
             key=key,

@@ -223,7 +223,9 @@ class Builder:
         except UnknownPolicy as error:
             found = str(error)
         if isinstance(found, str):
-            with contextlib.suppress(OSError):  # if a sandbox works later, `_prepare` then takes over the downloads
+            # the builds' user no longer needs the downloads; if a sandbox works later, `_prepare` makes that user their
+            # owner again
+            with contextlib.suppress(OSError):
                 os.chown(self.home / "downloads", os.geteuid(), -1)
             _log.warning(
                 "packages are installed without a sandbox, by plain processes with this host's rights: %s", found
@@ -272,7 +274,7 @@ def build_view(
     tools: Tools,  # paths of uv, node and npm
     writable: Sequence[Bind],  # folders that the command may write to
     *,
-    compilers: bool = False,  # whether the command sees all programs of the machine, such as compilers
+    compilers: bool = False,  # whether the command can use all programs of the machine, such as compilers
     empty: Sequence[Path] = (),  # folders that look empty to the command
     scratch: Path | None = None,  # the command's folder for temporary files; None for `/tmp`
 ) -> BuildView:

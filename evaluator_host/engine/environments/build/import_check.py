@@ -259,7 +259,8 @@ async def _patiently(attempt: Callable[[], Awaitable[_T]]) -> _T | Failed:
             return await attempt()
         except HostBusy:
             continue
-        except RunnerGaveUp as error:  # another program may have killed the runner, which seldom happens twice
+        # another program may have killed the runner; if the runner is killed twice, the import is the cause
+        except RunnerGaveUp as error:
             if killed:
                 return error.failed
             killed = True

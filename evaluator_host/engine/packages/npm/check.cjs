@@ -1,4 +1,4 @@
-// Reads pins with npm's own libraries: returns the kind, the name and the version that npm sees in each string.
+// Reads pins with npm's own libraries: returns the kind, the name and the version that npm reads from each string.
 // Input on stdin: {"npm": "<npm's folder>", "specs": ["lodash@4.17.21", …]}; output: one answer per spec, in order.
 "use strict";
 const { createRequire } = require("node:module");

@@ -78,7 +78,8 @@ async def matching_versions(specs: Sequence[tuple[str, str]], resolver: Resolver
     async with npm_workspace(resolver.index) as workspace:
         queries = workspace.path / "queries.json"
         queries.write_text(json.dumps(specs), "utf-8")
-        script = workspace.path / _VERSIONS.name  # a build sandbox sees the workspace, not this host's own files
+        # a build sandbox can read the workspace, but not this host's own files
+        script = workspace.path / _VERSIONS.name
         script.write_text(_VERSIONS.read_text("utf-8"), "utf-8")
         argv = (str(resolver.tools.node), str(script), str(resolver.tools.npm), str(queries))
         finished = await resolver.attempt(argv, workspace)

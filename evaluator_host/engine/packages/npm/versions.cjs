@@ -18,7 +18,8 @@ async function main() {
   const { definitions, flatten, nerfDarts, shorthands } = fromNpm("@npmcli/config/lib/definitions");
   const config = new Config({ definitions, flatten, nerfDarts, shorthands, npmPath: folder, argv: [] });
   await config.load();
-  const { json } = fromNpm("npm-registry-fetch"); // `pacote` uses this library, but takes as long to load as all the rest
+  // `pacote` also uses this library, but takes as long to load as everything else here
+  const { json } = fromNpm("npm-registry-fetch");
   const found = new Map();
   const get = (name) => {
     const spec = parse(name);

@@ -108,11 +108,11 @@ class Contents:
             return False
         seen.add(path)
         if info.filename.endswith(_BINARY) or info.file_size > _TEXT_BYTES:
-            return True  # the module's names are known only once it has run
+            return True  # only running the module would show its names
         text = self._text(info)
         word = re.compile(rf"\b{re.escape(name)}\b")
         if not (word.search(text) or _DYNAMIC.search(text) or _STAR.search(text)):
-            return False  # enough for most modules; parsing them would take a hundred times as long
+            return False  # this decides most modules; parsing them would take a hundred times as long
         try:
             tree = ast.parse(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError):

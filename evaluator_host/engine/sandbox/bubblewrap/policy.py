@@ -39,7 +39,7 @@ ENVIRONMENT: Final[Mapping[str, str]] = {
     "TMPDIR": "/tmp",  # noqa: S108
     "USER": "sandbox",
     "LANG": "C.UTF-8",
-    "OMP_NUM_THREADS": "1",  # threads do not survive the fork that makes a row's process
+    "OMP_NUM_THREADS": "1",  # one thread only, because a row's process is forked, and a fork does not copy threads
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "NUMEXPR_NUM_THREADS": "1",
@@ -179,9 +179,9 @@ def _namespaces(spec: SandboxSpec, host: HostFiles, identity: Identity) -> Itera
     if host.disable_userns:
         yield "--disable-userns"
     if spec.language is Language.PYTHON:
-        # Without this option, bubblewrap would stay process 1. It runs as the guest's user and keeps the channel's
-        # descriptors open, so a row could open them through /proc/1/fd. If the Python runner is process 1, it forbids
-        # that. Node cannot forbid it, so the option would not help there.
+        # Without this option, bubblewrap would stay process 1. Bubblewrap runs as the guest's user and keeps the
+        # channel's descriptors open, so a row could open them through /proc/1/fd. When the Python runner is process 1,
+        # it forbids this. Node cannot forbid it, so the option would not help there.
         yield "--as-pid-1"
 
 
@@ -223,7 +223,7 @@ def _binds(spec: SandboxSpec, host: HostFiles) -> list[Bind]:
     binds = [*host.libraries.binds]
     if spec.language is Language.PYTHON:
         binds += [Bind(host.runtimes / "python", RUNNER_HOME), *host.python.binds, Bind(host.restricted, _RESTRICTED)]
-        if host.zones is not None:  # Node has a time zone database of its own
+        if host.zones is not None:  # not needed for Node, which contains a time zone database
             binds.append(Bind(host.zones, _ZONES))
         if host.python_with_node:
             binds.append(Bind(host.node, _NODE))

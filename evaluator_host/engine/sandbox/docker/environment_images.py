@@ -99,7 +99,7 @@ class EnvironmentImages:
         self._owner = owner
         self._data_bytes = data_bytes
         self._building: dict[str, asyncio.Task[str]] = {}
-        # a turn begins before room is made for an image with data files, and ends when the image is built
+        # lets one image with data files be built at a time; a turn includes making room for the image
         self._room = Turns(1, each=1)
         self._stopping = threading.Event()
 
@@ -139,7 +139,7 @@ class EnvironmentImages:
             return []
         tag = layer_tag(environment.digest)
         if not await self._engine.run(_is_current, tag, digest=environment.digest, image=self._image):
-            return []  # no sandbox starts from an image that is out of date
+            return []  # an outdated image does not matter, because no sandbox starts from it
         return await self._builder.run(_differences, tag, image=self._image, packages=environment.path)
 
     async def drop(self, digest: str) -> None:

@@ -52,7 +52,8 @@ class Cgroups:
 
     version: int  # version of the kernel's interface, 1 or 2
     homes: Mapping[str, Path]  # folder for each controller; with version 2, all controllers have the same folder
-    instance: str = ""  # name of the empty group in each folder
+    # name of an empty group in each folder, by which another host recognises the owner of the folder
+    instance: str = ""
 
     @property
     def controllers(self) -> tuple[str, ...]:

@@ -38,8 +38,8 @@ from evaluator_host.types.results import (
 
 _MISSING = describe_error(404, "There is no such job, or the job has no such evaluator.")
 _REFUSED = {**_MISSING, **describe_error(422, "The cursor belongs to another query, or the jobs cannot be compared.")}
-# requests that compute something from all results of a job on the event loop, at a time. A workspace may have one for
-# each that other workspaces may still begin, so that its requests do not keep others from the event loop
+# maximum number of requests at a time that compute something from all results of a job on the event loop; a workspace
+# may run only as many as it leaves free for other workspaces
 _COMPUTED_AT_ONCE = 8
 
 

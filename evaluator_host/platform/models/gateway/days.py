@@ -194,7 +194,7 @@ class DayBudgets:
             self._writing = asyncio.get_running_loop().create_task(self._write_soon())
 
     async def _write_soon(self) -> None:
-        work_for("")  # not for the workspace of the first request
+        work_for("")  # this work is for all workspaces, not for that of the first request
         while not self._closed and (self._unwritten or any(day.held for day in self._days.values())):
             with suppress(TimeoutError):
                 async with asyncio.timeout(_FLUSH_S):

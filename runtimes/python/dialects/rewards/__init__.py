@@ -251,7 +251,7 @@ class _Caller:
                 continue
             for row, value in list(zip(rows, known["values"], strict=True))[:_COMPARED]:
                 alone = value
-                with suppress(Exception):  # user code may raise anything
+                with suppress(Exception):  # user code may raise anything; a row that fails alone is not compared
                     [alone] = await one.values([row], self._namespace, self._config, logged={}, extra={})
                 if alone != value:
                     return {"name": one.name, "row": row[1]["row"], "alone": alone, "among": value}

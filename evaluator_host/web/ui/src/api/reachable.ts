@@ -1,4 +1,7 @@
-/** Knows whether the host answers. Once it stops answering, it is asked every few seconds, and listeners are told when it is back. */
+/**
+ * Keeps track of whether the host answers. After a request without an answer, asks the host every few seconds, and
+ * tells listeners when the host answers again.
+ */
 const AGAIN_MS = 3000;
 
 const listeners = new Set<(reachable: boolean) => void>();

@@ -38,7 +38,7 @@ function keysOf(code: string, name: string, python: boolean): string[] {
   return ways.flatMap((way) => [...code.matchAll(new RegExp(way, "g"))].map((found) => found[1]!));
 }
 
-/** The host's suggestion for a job: lines of the mapping, and inputs that evaluators read. Empty until the host has answered, or if it cannot tell. */
+/** The host's suggestion for a job: lines of the mapping, and inputs that evaluators read. Empty until the host has answered, and if the host has no suggestion. */
 export interface Advice {
   mapping: readonly MappingLine[];
   reads: readonly Read[];
