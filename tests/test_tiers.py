@@ -33,7 +33,7 @@ class Collected:
 
     name: str
     part: str
-    explained: bool  # whether a mark says why the whole file takes long
+    explained: bool  # whether a mark says why all tests of the file are long
     engine: bool
 
     @property

@@ -320,7 +320,7 @@ def _worse(report: RowsReport, baseline: RowsReport) -> list[tuple[ReportedRow, 
 
 
 def _is_worse(now: ReportedRow, then: float) -> bool:
-    """Return whether a row's score fell, or the row fails now. Without a score and an error, it is not worse."""
+    """Return whether a row's score fell, or the row fails now. Without a score or an error, a row is not worse."""
     return now.status == Status.FAILED if now.score is None else difference(then, now.score) < 0
 
 

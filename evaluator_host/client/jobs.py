@@ -232,7 +232,7 @@ class JobVerbs(Verbs[TransportT]):
 
     @verb
     async def cancel(self, job_id: str) -> JobReport:
-        """Cancel a job for good; its results so far are kept."""
+        """Cancel a job, which then cannot be resumed; its results so far are kept."""
         return await self._control(job_id, "cancel")
 
     @verb

@@ -118,7 +118,7 @@ ALL: Final = Part()
 
 
 class Drain:
-    """ASGI middleware that refuses or ends requests at shutdown. As the outermost middleware, it sees every request."""
+    """ASGI middleware that refuses or ends requests at shutdown. As the outermost middleware, it gets every request."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

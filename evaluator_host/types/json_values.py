@@ -209,7 +209,7 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def require_single_keys(data: bytes, value: Any) -> None:
-    """Refuse JSON with a key that occurs twice in one object, because only the last value would survive.
+    """Refuse JSON with a key that occurs twice in one object, because only the last value would be kept.
 
     Raises:
       InvalidJson: a key occurs twice; the message has the path.

@@ -18,7 +18,7 @@ OWN_CONTRACTS: Final = ("evaluate", "evaluate-v1", "main", "function", "script",
 
 _HOST: Final = Path(__file__).parents[1]
 IS_CLIENT: Final = not (_HOST / "vendors").is_dir()
-"""Whether only the client is installed. The client knows no plugins, even if the hosts that it calls have some."""
+"""Whether only the client is installed. The client has no plugins, even if the hosts that it calls have some."""
 
 _CONTRACTS: Final = "evaluator_host.engine.contracts"
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")

@@ -78,7 +78,8 @@ def test_neither_the_answer_nor_the_log_quotes_the_row(broken: Server, fault: st
 def test_a_task_that_nobody_waits_for_is_logged_without_data_too(broken: Server) -> None:
     body = {"evaluator": {"code": EXACT}, "inputs": {"fault": "task", "correct_answer": SECRET}, "outputs": SECRET}
     assert broken.client.post("/v1/evaluate", json=body).json()["score"] == 1.0
-    for _ in range(3):  # the exception is logged when the task is garbage-collected, which further calls bring about
+    # asyncio logs the exception when the task is garbage-collected; these calls bring a collection about
+    for _ in range(3):
         broken.client.post("/v1/evaluate", json=BODY)
     eventually(lambda: "Task exception was never retrieved" in broken.log)
     assert SECRET not in broken.log

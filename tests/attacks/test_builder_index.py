@@ -50,7 +50,7 @@ async def test_an_index_that_never_answers_is_given_up_and_can_be_asked_again(in
     async with building(tmp_path, index, index_timeout_s=3) as service:
         errors = await asyncio.gather(*(refusal(service, pin, language=language) for pin, language in pins))
         nothing_left(tmp_path)
-    # from the first bytes of the slow wheel, uv may already see that the file is not an archive
+    # from the first bytes of the slow wheel, uv may already notice that the file is not an archive
     early = (IndexUnavailable, PackagesFailed)
     for (pin, _), error in zip(pins, errors, strict=True):
         assert isinstance(error, early if pin == "drips==1.0.0" else IndexUnavailable), (pin, error)

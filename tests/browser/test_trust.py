@@ -144,7 +144,7 @@ async def test_a_running_job_shows_counts_of_one_moment(page: Page, host: Server
         "rows": 35,
         "scored": 35,
         "failed": 0,
-    }  # as if they had been computed when fewer rows had ended
+    }  # as if these statistics had been computed earlier, after fewer rows
     await page.route(f"**/v1/jobs/{job}", lambda route: route.fulfill(json=report))
     await page.route(f"**/v1/jobs/{job}/events", lambda route: route.abort())
     await page.route(f"**/v1/jobs/{job}/results", lambda route: route.fulfill(json=statistics))

@@ -174,7 +174,7 @@ class Oracle:
             return True
         if code_of(result) == "crashed":
             self.counts["rows crashed"] += 1
-            self.crashed += 1  # judged at the end of the run
+            self.crashed += 1  # the end of the run decides whether too many rows crashed
             return True
         self.find(f"{where}: {program.name}({number % ROWS}): {result['error'] or found}, expected {expected}")
         return False

@@ -248,7 +248,7 @@ class Traffic:
         for trace_id, results in found.items():
             size = self._traces.get(trace_id, (0, 0))[0]
             if len(results) == 1 and code_of(results[0]) == "crashed":
-                self._oracle.crashed += 1  # judged at the end of the run
+                self._oracle.crashed += 1  # the end of the run decides whether too many rows crashed
             elif len(results) > 1 or (size and results[0]["score"] != size / 10):
                 self._oracle.find(f"trace {trace_id} of {size} spans: {len(results)} results: {results[0]}")
             self._oracle.counts["traces right"] += 1

@@ -95,7 +95,7 @@ def test_the_python_runner_reads_what_the_host_would(data: bytes, sizes: list[in
             os.close(fd)
     expected = host_reads(data, sizes)
     if any(isinstance(one, list) and not isinstance(one[0].get("type"), str) for one in found):
-        # the host refuses a wrong type at once, the runner only when it reads the type
+        # the host refuses a wrong type at once, but the runner refuses it only when it reads the type
         assert "refused" in expected
     elif "refused" not in expected:
         assert found == expected

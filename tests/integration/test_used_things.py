@@ -60,7 +60,7 @@ def refused(verbs: Any, name: str, *users: str) -> None:
     verbs.get(name)
     verbs.delete(name, force=True)
     with pytest.raises(NotFound):
-        verbs.delete(name)  # the object was really deleted
+        verbs.delete(name)  # this error shows that `force` deleted the object
 
 
 def test_an_evaluator(client: Client) -> None:

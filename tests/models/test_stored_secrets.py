@@ -138,8 +138,8 @@ async def test_an_export_answers_on_another_host(secretive: Granting, provider: 
         lines[:] = [json.dumps(edited).encode()]
         await models.recordings.import_lines("default", sent())
         digests = {json.loads(line)["digest"] for line in await exported(other)}
-        # there is one more digest, because the edited request has no masked secrets, so its digest is computed from its
-        # content
+        # the edited request has no masked secrets, so its digest is computed from its content, and differs from all
+        # others
         assert len(digests) == len(BODIES) + 1
     assert files_with_a_secret(tmp_path) == []
 

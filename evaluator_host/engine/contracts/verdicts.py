@@ -18,7 +18,8 @@ _WEAK_KEYS: Final = ("ok", "correct")
 the object has no number that may be the score."""
 _WORD_KEYS: Final = ("verdict", "status")
 _PASS_OR_FAIL: Final = frozenset(("pass", "fail"))
-"""Texts that count as a verdict under a key in `_WORD_KEYS`; others there, such as `"passed"`, often describe a run."""
+"""Texts that count as a verdict under a key in `_WORD_KEYS`; other texts there, such as `"passed"`, may describe a run.
+"""
 _YES: Final = frozenset(("true", "t", "yes", "y", "pass", "passed", "success", "succeeded", "ok", "1", "1.0"))
 _NO: Final = frozenset(("false", "f", "no", "n", "fail", "failed", "failure", "0", "0.0"))
 _WORD_CHARS: Final = 20

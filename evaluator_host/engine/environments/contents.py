@@ -48,7 +48,7 @@ def differences(root: Path, recorded: dict[str, str]) -> list[str]:
 
 
 def settle(root: Path) -> None:
-    """Make installed files readable by all and writable by their owner; refuse entries that sandboxes must not see.
+    """Make installed files readable by all and writable by their owner; refuse entries that no sandbox may have.
 
     Raises:
       PackagesFailed: an entry is not a file, folder or link; an entry lies too deep, or its path is too long; a folder

@@ -42,7 +42,7 @@ class LeaseRequest:
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class Slot:
-    """A sandbox that has loaded an evaluator, and what the pool knows about it."""
+    """A sandbox that has loaded an evaluator, and what the pool records about it."""
 
     sandbox: Sandbox
     loaded: Loaded

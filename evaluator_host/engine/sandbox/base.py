@@ -1,6 +1,6 @@
 """Interfaces of sandbox technologies: a backend starts sandboxes, and a link carries bytes to and from a sandbox.
 
-A backend only starts a sandbox from its spec, and reports how the sandbox ended. It knows nothing about evaluators:
+A backend only starts a sandbox from its spec, and reports how the sandbox ended. It does not depend on evaluators:
 `sandbox.session` speaks the protocol over a link. So the same tests (tests/contract/test_conformance.py) can check all
 backends.
 """
@@ -107,7 +107,7 @@ class Link(Protocol):
         """Return how many processes were killed at the sandbox's memory limit, or 0 if nothing counts the kills.
 
         This takes microseconds and does not send a request to an engine. The session calls it after each row whose
-        process was killed, to tell `memory_limit` from `crashed`.
+        process was killed, to distinguish `memory_limit` from `crashed`.
         """
         ...
 

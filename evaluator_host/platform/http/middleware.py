@@ -1,4 +1,4 @@
-"""Checks every request before the application sees it: host name, origin, key, rate, size and time of the body.
+"""Checks every request before the application gets it: host name, origin, key, rate, size and time of the body.
 
 A page from another origin must not post code to a developer's localhost, neither directly (Origin, Sec-Fetch-Site) nor
 through a DNS name that points to 127.0.0.1 (Host). Requests without a valid key, or over a limit, are refused here.
@@ -57,7 +57,7 @@ _log = logging.getLogger(__name__)
 
 
 class AccessMiddleware:
-    """ASGI middleware around the whole application. The application never sees a refused request."""
+    """ASGI middleware around the whole application. A refused request never reaches the application."""
 
     def __init__(
         self,

@@ -1,1 +1,1 @@
-"""Jobs, which run evaluators over data sets: they can be resumed and compared, and survive a restart of the host."""
+"""Jobs run evaluators over data sets. They can be resumed and compared, and continue after a restart of the host."""

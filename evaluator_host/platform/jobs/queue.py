@@ -1,6 +1,6 @@
 """The job queue for the hosts that run jobs: a host claims a job, stores its results, sends heartbeats and releases it.
 
-A host that runs a job owns it. Every write names the owner, so that a host which was wrongly believed dead cannot
+A host that runs a job owns it. Every write names the owner, so that a host that was wrongly taken for dead cannot
 change a job that another host has claimed.
 """
 

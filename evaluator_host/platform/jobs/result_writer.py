@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 
 class NoLongerOurs(Exception):
-    """This host no longer owns the job: another host claimed it, or it was deleted."""
+    """This host no longer owns the job: another host claimed the job, or the job was deleted."""
 
 
 class ResultWriter:

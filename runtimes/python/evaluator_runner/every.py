@@ -168,7 +168,7 @@ def _arguments(one: Entry, args: list[Any], body: dict[str, Any]) -> tuple[list[
 
 
 def _copy(value: Any) -> Any:
-    """Return a copy of a JSON value, so that no evaluator sees the changes of another evaluator."""
+    """Return a copy of a JSON value, so that changes by one evaluator do not reach the others."""
     if isinstance(value, dict):
         return type(value)({name: _copy(one) for name, one in value.items()})
     return [_copy(one) for one in value] if isinstance(value, list) else value

@@ -54,8 +54,8 @@ FILES: dict[str, str | bytes] = {
     "broken/broken.node": "no shared library",
 }
 
-# for each form of import: an expression and its value. The bundler sees these imports; names that are known only at run
-# time are tested separately, since a bundle contains everything that the bundler sees
+# for each form of import that the bundler finds in code: an expression and its value; imports whose names are known
+# only at run time are tested separately, because a bundle contains everything that the bundler finds
 SEEN = {
     "a file beside a CommonJS module": ('require("own-files").text', "mine"),
     "WebAssembly beside a CommonJS module": ('require("own-files").seven()', 7),

@@ -184,7 +184,7 @@ async def adopt(
     from a registry; these files have byte code already.
 
     Raises:
-      PackagesFailed: the files have an entry that sandboxes must not see, or a package cannot be used.
+      PackagesFailed: the files have an entry that no sandbox may have, or a package cannot be used.
       SandboxUnavailable: no sandbox can be started.
     """
     files = stage / "files"

@@ -1,4 +1,4 @@
-"""Runs uv and npm for builds, in a sandbox that has network access and sees only the tools of this host.
+"""Runs uv and npm for builds, in a sandbox that has network access and can read only the tools of this host.
 
 Where bubblewrap does not work, the commands run as plain child processes. These do not run code from packages: they
 accept only wheels, and do not run install scripts. Source builds are refused.

@@ -2,7 +2,7 @@
 
 The requests follow the OCI distribution specification 1.1. An image has one layer with the files of the set and one
 with the record. It also has the set's digest as a tag, `sha256-…`, so that hosts find it by the digest of a lock. The
-credentials are those of `docker login`. No sandbox ever sees them.
+credentials are those of `docker login`. They never reach a sandbox.
 """
 
 import asyncio

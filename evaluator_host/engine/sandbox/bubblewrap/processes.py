@@ -145,7 +145,7 @@ def kill_orphans() -> int:
 
     The first process of a sandbox waits until bubblewrap lets it continue; only then does it end together with
     bubblewrap (`--die-with-parent`). If bubblewrap is killed before that, the process waits forever, in no cgroup, and
-    no host knows about it. Sandboxes of other programs that use bubblewrap are left alone.
+    no host can find it. Sandboxes of other programs that use bubblewrap are left alone.
     """
     killed = 0
     for process in _PROC.glob("[0-9]*"):
