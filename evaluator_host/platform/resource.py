@@ -59,10 +59,7 @@ class Resource:
         return ()
 
     async def used(self, workspace_id: str, kind: str, name: str) -> UsedObject | None:  # noqa: ARG002 - for subclasses
-        """If this resource stores the object under several names, return it with all of them.
-
-        Otherwise return None.
-        """
+        """Return the object with all its names if this resource stores it under several names, otherwise None."""
         return None
 
     async def users_of(self, workspace_id: str, used: UsedObject) -> list[str]:  # noqa: ARG002 - for subclasses

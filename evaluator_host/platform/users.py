@@ -30,7 +30,7 @@ class Asked(Protocol):
     """A part of the host that stores objects. These may use objects that other parts store."""
 
     async def used(self, workspace_id: str, kind: str, name: str) -> UsedObject | None:
-        """If this part stores the object under several names, return it with all of them. Otherwise return None."""
+        """Return the object with all its names if this part stores it under several names, otherwise None."""
         ...
 
     async def users_of(self, workspace_id: str, used: UsedObject) -> list[str]:

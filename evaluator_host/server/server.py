@@ -349,7 +349,7 @@ async def serve_http(
 
 
 async def _settle() -> None:
-    """Wait, then move this process's data to large pages, which would cost a host that soon ends more than it saves."""
+    """Wait, then move this process's data to large pages. The wait is for hosts that soon end: they would not gain."""
     await asyncio.sleep(_SETTLED_S)
     await asyncio.to_thread(use_large_pages)
 

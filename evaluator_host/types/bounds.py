@@ -10,7 +10,7 @@ _AROUND_0: Final = 1e-12  # rounding errors of sums that are about 0
 def exceeds(value: float, bound: float) -> bool:
     """Return whether a value is greater than a bound by more than a rounding error; 0.8 - 0.7 does not exceed 0.1.
 
-    Nothing is within a bound that is NaN.
+    If the bound is NaN, every value exceeds it.
     """
     return not (value <= bound or value - bound <= ROUNDING)
 

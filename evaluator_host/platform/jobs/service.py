@@ -373,7 +373,7 @@ class JobService:
         return deleted
 
     async def _evaluators(self, spec: JobSpec, workspace_id: str) -> _Chosen:
-        """Return a job's evaluators; the job of a schedule may name one twice, as `["qa", "qa@2"]` does in time."""
+        """Return a job's evaluators. A schedule may name one twice: `["qa", "qa@2"]`, once 2 is the newest version."""
         found: _Chosen = []
         for given in spec.evaluators:
             one, evaluator = await self._evaluator(given, workspace_id, before=[kept for kept, _ in found])

@@ -102,9 +102,9 @@ class EvaluatorTally:
     def change(self, *, failures_are_zero: bool) -> float | None:
         """Return the mean minus the previous job's mean; None if the two means cannot be compared.
 
-        They cannot be compared if the scores of either job are doubtful (the previous job of a job that was stored by
-        1.0.0 may be), or if the means are over different rows. If a row failed and only one of the two jobs counts
-        failed rows as 0, the means are over different rows. `failures_are_zero` is whether this job does that.
+        They cannot be compared if the scores of either job are doubtful, or if the means are over different rows. If a
+        row failed and only one of the two jobs counts failed rows as 0, the means are over different rows.
+        `failures_are_zero` is whether this job counts failed rows as 0.
         """
         if self.previous is None or self.doubt() is not None or self.previous.doubt() is not None:
             return None

@@ -210,7 +210,7 @@ class Database:
 
     @asynccontextmanager
     async def _connected(self, writing: Turns | None = None) -> AsyncIterator[AsyncConnection]:
-        """Yield a connection, when the present task's workspace has its turn: a turn of `writing`, if it is given."""
+        """Yield a connection when the present task's workspace has its turn in `writing`, or among all connections."""
         turns, wait_s = (self._turns, _WAIT_S) if writing is None else (writing, None)
         async with AsyncExitStack() as held:
             try:

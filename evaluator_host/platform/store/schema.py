@@ -1,7 +1,7 @@
 """Brings a database to this version's tables, once for all hosts that use it. Refuses a newer database.
 
     SQLite: file lock ─▶ BEGIN IMMEDIATE ─▶ a copy in backups/ ─▶ migrations ─▶ references checked ─▶ COMMIT
-            (only a migration that succeeds leaves its copy: a host that is started again and again would fill the disk)
+            (a migration that fails leaves no copy, so that a host that starts again and again does not fill the disk)
     PostgreSQL: BEGIN ─▶ advisory lock ─▶ migrations ─▶ COMMIT
 
 The tables of each package, such as `evaluator_host.platform.labels`, have their own revision number. Tables that a
