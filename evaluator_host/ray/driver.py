@@ -29,7 +29,7 @@ _LOOK_EVERY_S: Final = 3.0  # seconds between two requests for the list of nodes
 _AT_ONCE: Final = 2  # number of chunks sent to a node: one is evaluated while the next arrives
 _PROBE_S: Final = 120.0
 _AGAIN_S: Final = 15.0  # seconds until a node whose worker did not answer gets another worker, if the node still exists
-_MISSED: Final = 3  # number of failed requests in a row for the list of nodes after which all nodes count as lost
+_MISSED: Final = 3  # if this many requests in a row for the list of nodes fail, all nodes count as lost
 _EXTRA: Final = "jobs on Ray need Ray where the host runs: pip install 'evaluator-host[ray]'"
 
 

@@ -84,8 +84,7 @@ class Ask:
     body: Any = None
     query: dict[str, str] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
-    # whether the answer is the same for all names, because the names are new, or because the host looks them up only
-    # later
+    # whether the answer is the same for all names: the names are new, or the host looks them up only later
     free: bool = False
 
     def filled(self, names: Names) -> dict[str, Any]:

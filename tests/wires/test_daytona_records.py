@@ -84,7 +84,7 @@ async def test_a_sandbox_of_one_script_is_deleted_at_once(
     async def note(delay: float) -> None:
         if asyncio.current_task() is here:
             waited.append(delay)
-        else:  # another test's host has called this
+        else:  # a host of another test sleeps
             await sleep(delay)
 
     monkeypatch.setattr(asyncio, "sleep", note)

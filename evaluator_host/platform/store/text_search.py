@@ -23,7 +23,7 @@ def _lower(element: Any, compiler: Any, **more: Any) -> str:
 @compiles(_Lower, "postgresql")
 def _lower_of_postgresql(element: Any, compiler: Any, **more: Any) -> str:
     column, uppers, lowers = (compiler.process(one, **more) for one in element.clauses)
-    # a database with the locale C changes only the letters of ASCII
+    # in a database with the locale C, `lower` changes only the letters of ASCII
     return f"translate(lower({column}), CAST({uppers} AS TEXT), CAST({lowers} AS TEXT))"
 
 

@@ -1,9 +1,9 @@
 """Warns if an evaluator compares a value that the row lacks.
 
 `inputs.get("expcted") == outputs.get("anwser")` is true in every row that has neither. Only comparisons that every call
-makes count, and only if the code neither tests nor changes the values. If the row lacks one of the two values, it is
-enough that the code compares the other value with something else that the row has, or then decides by something else.
-The same rules apply to JavaScript.
+makes count, and only if the code neither tests nor changes the values. There is no warning if the row lacks only one of
+the two values, and the code also compares the other value with a value that the row has, or decides by something else
+if the two values differ. The same rules apply to JavaScript.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ export function groupings(rows: readonly JobRow[], inputs: (row: JobRow) => Colu
   return [...found].filter(([, { fits }]) => fits).map(([value, { label }]) => ({ value, label: oneLine(label, 40) }));
 }
 
-/** A table of a job's statistics for each value of a column; a value shows its rows below. */
+/** A table of a job's statistics for each value of a column; a click on a value shows its rows below the table. */
 export function ColumnMeans({ job, evaluator, by, name, where, stamp }: { job: JobReport; evaluator: string; by: string; name: string; where: string | null; stamp: string }) {
   const load = async (signal: AbortSignal) => {
     const [statistics] = await call<ColumnStatistics[]>("GET", `/v1/jobs/${job.id}/groups`, { signal, query: { by, evaluator } });
