@@ -45,12 +45,12 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             "the code reads the outputs, but the row has none", doubtful=True, mend=Mend.MAPPING
         ),
         "missing_column": WarningKind(
-            "the row lacks the expected answer or a value that the code compares or, in JavaScript, checks for",
+            "the row lacks the expected answer, or a value that the code compares (or tests, in JavaScript)",
             doubtful=True,
             mend=Mend.MAPPING,
         ),
         "empty_expected": WarningKind(
-            "the code reads the expected answer, but it is empty or missing in the row",
+            "the code reads the expected answer, which is empty or missing in the row",
             doubtful=True,
         ),
         "answer_cut": WarningKind(
@@ -188,7 +188,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
         "files_at_load": WarningKind("loading the code left files behind, so each row loads it again"),
         "descriptors_at_load": WarningKind("loading the code left files or sockets open, so each row loads it again"),
         "memory_at_load": WarningKind("loading the code left shared memory behind, so each row loads it again"),
-        "no_network": WarningKind("the code imports a client for models or HTTP, but was not granted models or hosts"),
+        "no_network": WarningKind("the code imports a client for models or HTTP, but has no grant for models or hosts"),
     }
 )
 """Warnings by code. The first ones make a score doubtful; the others say how the score came about.

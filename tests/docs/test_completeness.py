@@ -103,7 +103,7 @@ def test_api_md_has_every_error_of_the_host_with_its_status(kind: type[HostError
 def test_api_md_says_what_each_warning_means_and_whether_the_score_is_doubtful(code: str) -> None:
     kind = WARNINGS[code]
     doubtful, _, others = API.partition("\nThese make the score doubtful:\n")[2].partition(
-        "\nThese do not make it doubtful:\n"
+        "\nThese do not make the score doubtful:\n"
     )
     assert f"- `{code}`: {kind.meaning}" in (doubtful if kind.doubtful else others).splitlines()
 
