@@ -119,7 +119,7 @@ PYTHON: Final[list[tuple[str, str]]] = [
     (PY + "return inputs.strip()", "take one of its fields before .strip()"),
     (PY + "return [outputs].lower()", "take one of its items before .lower"),
     (PY + "return outputs.get('a')", "json.loads(…) reads it"),
-    ("class Judge:\n    def __call__(self, inputs, outputs, trace):\n        return 1", "add `evaluate = Judge()` as"),
+    ("class Rule:\n    def __call__(self, inputs, outputs, trace):\n        return 1", "add `evaluate = Rule()` as"),
     (PY + "return {'score': 1, 'm': (n for n in [1])}", "write list(…)"),
     (PY + "return {'score': 1, 'b': b'\\xff'}", "hex"),
     (PY + "return {'score': 1, 'f': len}", "a pair of parentheses missing"),

@@ -221,7 +221,8 @@ def _leased_context(prepared: Prepared, lease: Lease) -> ResultContext:
 def load_notes(prepared: Prepared, loaded: Loaded) -> tuple[Note, ...]:
     """Return the warnings about a loaded evaluator: about its source, its load and its parameters."""
     of_runner = map(dialect_of(loaded.contract).explain, loaded.notes)
-    unread = dialect_of(loaded.contract).unread_keys(prepared.evaluator.settings.config)
+    config = prepared.evaluator.settings.config
+    unread = [] if _is_made(loaded) else dialect_of(loaded.contract).unread_keys(config)
     return (
         *prepared.notes,
         *of_runner,
@@ -285,6 +286,12 @@ async def result(
         all_notes = (*all_notes, *(_unset_param(key) for key in outcome.unset_params))
     read = partial(normalise, outcome, prepared.evaluator, info=info, notes=all_notes, source=prepared.source)
     return read() if size_bytes(outcome) <= LARGE_BYTES else await asyncio.to_thread(read)
+
+
+def _is_made(loaded: Loaded) -> bool:
+    """Return whether the entry is a method of an object, which gets the configuration when it is made."""
+    shown = loaded.parameters if loaded.entry == EVERY else (loaded.entry,)
+    return any("." in one.partition("(")[0] for one in shown)
 
 
 def _unused_config(contract: Contract, keys: list[str]) -> Note:

@@ -17,7 +17,7 @@ _ROLES = {
         OUTPUT: "output outputs response prediction predicted pred ypred completion actual actualoutput actualanswer "
         "modeloutput modelresponse modelanswer agentoutput agentresponse botresponse llmoutput llmresponse generated "
         "generatedtext generatedanswer generation candidate hypothesis predictedanswer givenanswer studentanswer "
-        "submittedanswer finaloutput finalanswer "
+        "submittedanswer finaloutput finalanswer reply agentreply botreply modelreply "
         "outputtext responsetext",
         TRUTH: "expected expectedoutput expectedoutputs expectedanswer expectedresponse expectedresult expectedvalue "
         "expectation expectations reference referenceoutput referenceoutputs referenceanswer groundtruth groundtruths "
