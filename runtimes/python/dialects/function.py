@@ -287,6 +287,22 @@ def _of_equal_type(outline: Outline, names: list[str]) -> list[str]:
     ]
 
 
+def _beside(outline: Outline, names: list[str]) -> list[str]:
+    """Return other public functions that may be evaluators for rows with all their parameters as columns.
+
+    Only a file with several evaluators has such functions, and only if the code has no list of evaluators.
+    """
+    if len(names) < 2 or candidates.listed(outline, names):
+        return []
+    others = [outline.functions[one] for one in candidates.public(outline) if one in outline.functions]
+    return [
+        one.name
+        for one in others
+        if one.name not in names and len(one.required) > 1 and without_role(one, set()) is None
+        if _is_of_columns(one) and entry.is_likely(one.name)
+    ]
+
+
 def _type_of(annotation: Any) -> tuple[str, ...]:
     """Return the names in a return annotation; an empty tuple for a type that says little, such as `float`."""
     base = getattr(annotation, "value", annotation) if type(annotation).__name__ == "Subscript" else annotation
@@ -320,7 +336,7 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
     method = next((one for one in _methods(outline) if one.name == name), None)
     if name is None:
         names = _chosen(outline) or _only(outline)
-        equal = _of_equal_type(outline, names)
+        equal = _of_equal_type(outline, names) or _beside(outline, names)
         if len(names) + len(equal) > 1:
             failure = candidates.several(outline, [*names, *equal], "functions that may be the evaluator")
             if equal:
