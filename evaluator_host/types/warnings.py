@@ -139,7 +139,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             "`settings.entry`",
         ),
         "scoring_failed": WarningKind(
-            "one of several scores cannot be used",
+            "a score cannot be used, or an error replaces it",
             doubtful=True,
             mend=Mend.CODE,
             remedy="the result's `value` says why",
@@ -174,7 +174,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
         ),
         "not_an_entry": WarningKind("a function that is not an evaluator is not called"),
         "entry_found_inside": WarningKind("the evaluator is inside a string or a function of the code"),
-        "source_cleaned": WarningKind("a code fence, line numbers or the like were removed from the code"),
+        "source_cleaned": WarningKind("a code fence, line numbers or the like were removed"),
         "repaired": WarningKind("the code had lost its indentation, and ran with the only indentation that fits"),
         "magics": WarningKind("lines of a notebook that are not Python were left out of the code"),
         "prebound": WarningKind("the code uses names without importing them, as its platform allows"),

@@ -26,6 +26,8 @@ _KEYS_READ: Final = 50
 _RESERVED: Final = frozenset(("score", "label", "details", *REASON_KEYS))
 _NON_FINITE: Final = frozenset(sign + word for sign in ("", "+", "-") for word in ("nan", "inf", "infinity"))
 _SHOWN: Final = 60
+_PARTS: Final = ("details", "metadata")
+_SHOWN_CHARS: Final = 300
 # texts that runners send in place of a type if a value is cyclic or nested too deeply
 _SHAPES: Final = ("cyclic value", f"value deeper than {VALUE_DEPTH} levels")
 
@@ -131,11 +133,20 @@ def mapping(value: dict[str, Json], language: Language, *, needs_score: bool = F
             ErrorCode.CRASHED, f"the returned value is nested more than {VALUE_DEPTH} levels deep; return a flatter one"
         )
     label = _label(value.get("label"))
-    if score is None:
+    if score is None:  # beside a score, an error usually describes the output
+        if (told := _error_in(value)) is not None:
+            notes.append(Note("scoring_failed", f"the code returned an error: {told}", remedy_of("scoring_failed")))
         skipped = "score" in value and not metrics and label is None
         notes.append(_skipped(language) if skipped else _no_score(value, language))
         return Scored(None, None, metrics, label, reason(value), tuple(notes), skipped=skipped)
     return Scored(score, passed, metrics, label, reason(value), (*said.notes, *notes))
+
+
+def _error_in(value: dict[str, Json]) -> str | None:
+    """Return the text of an error that code has put into its result, or None; judges do this if no model answers."""
+    inner = (value, *(value.get(name) for name in _PARTS))
+    found = (one.get("error") for one in inner if isinstance(one, dict))
+    return next((text[:_SHOWN_CHARS] for text in found if isinstance(text, str) and text.strip()), None)
 
 
 def _verdict(value: dict[str, Json], language: Language) -> Verdict:
