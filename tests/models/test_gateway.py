@@ -416,6 +416,12 @@ async def test_only_granted_models_are_answered_under_the_names_that_were_given(
     assert (await granted.score(plain, "[404, 200, 404, 404]")).score == 1
 
 
+async def test_a_parameter_that_is_a_client_gets_a_client_of_the_granted_model(granted: Granting) -> None:
+    code = "from openai import OpenAI\n\ndef score(client: OpenAI, output):\n    return client.at.startswith('http')\n"
+    own = "import os\n\nclass OpenAI:\n    def __init__(self):\n        self.at = os.environ['OPENAI_BASE_URL']\n"
+    assert (await granted.score(Evaluator(code, models=("judge",), files={"openai.py": own}))).score == 1
+
+
 @pytest.mark.parametrize(
     ("sent", "answers"),
     [

@@ -30,3 +30,6 @@ PACKAGES = {  # the distribution that provides each module
     "vertexai": "google-cloud-aiplatform",
     "wandb": "wandb",
 }
+
+CLIENTS = {"anthropic": ("Anthropic", "AsyncAnthropic"), "openai": ("OpenAI", "AsyncOpenAI")}
+"""Classes of clients, by module, that find a granted model by environment variables, such as `OPENAI_BASE_URL`."""

@@ -7,10 +7,12 @@ of their parameters contradict their positions.
 
 from __future__ import annotations
 
+import os
 import sys
 
 from evaluator_runner import binding, candidates, dialects, entry, jsontext
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+from evaluator_runner.dialects.clients import CLIENTS
 from evaluator_runner.failures import Failure
 from evaluator_runner.outline import Function, names_loaded, walk
 from evaluator_runner.roles import (
@@ -490,11 +492,20 @@ class _Binding:
         lacking = [one for one in self._names if one not in named and one not in self._optional]
         if self._output is not None and lacking == [self._output] and self._may_be_output(row, columns):
             named[lacking.pop()] = row["outputs"]
+        named.update({one: client() for one in lacking if (client := self._client(one)) is not None})
+        lacking = [one for one in lacking if one not in named]
         if lacking:
             raise self._missing(lacking[0], columns)
         if not all(isinstance(named.get(one), list) for one in self._lists):
             named.update({one: [named[one]] for one in self._lists if one in named})
         return binding.bind(self._found, named)
+
+    def _client(self, name: str) -> Any:
+        """Return the class of a client of models that a parameter's annotation names; None if no model is granted."""
+        module, _, kind = ("" if self._function is None else self._function.annotation_of(name)).rpartition(".")
+        if kind not in CLIENTS.get(module, ()) or not os.environ.get(f"{module.upper()}_BASE_URL"):
+            return None
+        return getattr(sys.modules.get(module), kind, None)
 
     def _may_be_output(self, row: dict[str, Any], columns: dict[str, Any]) -> bool:
         """Return whether the parameter without a role may get the row's outputs.
@@ -570,6 +581,8 @@ def _missing(entry_name: str, name: str, role: str | None, columns: dict[str, An
     hint = "add the column to the row, rename the parameter, or give it a default"
     if role == TRUTH:
         hint = "send the expected answer as `correct_answer` in the inputs, or name its key in `correct_answer_key`"
+    elif kind.rpartition(".")[2] in CLIENTS.get(kind.rpartition(".")[0], ()):
+        hint = f"`{name}` asks a model: grant one in `models` (docs/models.md), and the host makes this client"
     elif "." in kind and kind.partition(".")[0] not in sys.stdlib_module_names:
         hint = f"a row cannot have an object such as `{kind}`: make it in the code, and make it the parameter's default"
     return Failure(

@@ -2,12 +2,13 @@
 
 A slice consists of the entry, the top-level statements that it refers to, directly or through other statements, and the
 statements that may change the objects that those statements define. Annotations of functions do not count, because they
-are never used.
+are never used, except for clients of models, which the host makes.
 """
 
 from __future__ import annotations
 
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+from evaluator_runner.dialects.clients import CLIENTS
 from evaluator_runner.imports import children, is_type_checking
 from evaluator_runner.tracebacks import FILENAME
 
@@ -253,7 +254,12 @@ def _free_in_function(node: Any, into: Statement) -> set[str]:
     for part in (*getattr(node, "decorator_list", ()), *arguments.defaults, *arguments.kw_defaults):
         if part is not None:
             found |= _free(part, into)
-    return found
+    return found | {_root(one.annotation) for one in every if one is not None and _is_client(one.annotation)}
+
+
+def _is_client(annotation: Any) -> bool:
+    name = getattr(annotation, "attr", None) or getattr(annotation, "id", None)
+    return any(name in names for names in CLIENTS.values())
 
 
 def _note(node: Any, kind: str, into: Statement) -> None:
