@@ -51,7 +51,11 @@ PYTHON: Final[list[tuple[str, str]]] = [
         "from src.utils.text import score\n" + PY + "return score(outputs)",
         'src/utils/text.py is a file of yours: send it in `files`, by its path: {"src/utils/text.py": "…"}',
     ),
-    ("from src import utils\n" + PY + "return utils.score(outputs)", '{"src/utils.py": "…"}'),
+    ("from src import utils\n" + PY + "return utils.score(outputs)", '{"src/utils.py": "…"}; in your project'),
+    (
+        "from src import utils\nfrom src.text import words\n" + PY + "return utils.score(words(outputs))",
+        'send it and the other missing files in `files`, by their paths: {"src/utils.py": "…", "src/text.py": "…"}',
+    ),
     ("from google import genai\n" + PY + "return genai.Client()", "add google-genai=="),
     # mistakes about values of the row
     (PY + "return outputs == inputs['expected']", "KeyError: 'expected'"),

@@ -9,6 +9,7 @@ import pytest
 from evaluator_host.engine.packages.providers import ImportedModule, Provider, named_provider
 from evaluator_host.engine.service import missing_imports
 from evaluator_host.engine.service.pins import PinLookup
+from evaluator_host.platform.terminal.words import in_options
 from evaluator_host.types.errors import Busy
 from evaluator_host.types.evaluator import Evaluator, Language
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Failed, Kind, MissingImport, Returned
@@ -54,6 +55,21 @@ def test_an_error_of_an_import_says_what_provides_it(
 
 
 @pytest.mark.parametrize(
+    ("files", "tail"), [({}, "; in your project's folder, `evaluator-host run FILE` sends"), ({"a.py": ""}, "")]
+)
+def test_the_advice_on_a_missing_file_names_the_other_missing_files(files: dict[str, str], tail: str) -> None:
+    missing = [MissingImport(name, 1, path=path) for name, path in (("src.b", "src/b.py"), ("src.a", "src/a.py"))]
+    missing.append(MissingImport("numpy", 1, "numpy==2.4.6"))
+    found = missing_imports.hint_on_import(error("No module named 'src'"), missing, Evaluator("", files=files))
+    told = "src.b is a file of yours: send it and the other missing files in `files`, by their paths: "
+    assert found is not None
+    assert found.startswith(told + '{"src/b.py": "…", "src/a.py": "…"}' + tail)
+    assert in_options(found) == (
+        "src.b is a file of yours: send it and the other missing files with --files FOLDER, the folder of your project"
+    )
+
+
+@pytest.mark.parametrize(
     ("module", "hint"),
     [
         ("tests.scoring", '{"tests/scoring.py": "…"}'),
@@ -63,7 +79,7 @@ def test_an_error_of_an_import_says_what_provides_it(
 )
 def test_an_import_that_nobody_recorded_may_be_a_file_of_the_author(module: str, hint: str | None) -> None:
     found = missing_imports.hint_on_import(error(f"No module named '{module}'"), [], Evaluator(""))
-    assert (found is None) if hint is None else (found or "").endswith(hint)
+    assert (found is None) if hint is None else hint in (found or "")
 
 
 @pytest.mark.parametrize(("models", "told"), [((), True), (("judge",), False)])

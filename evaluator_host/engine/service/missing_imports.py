@@ -32,6 +32,8 @@ _MODELS: Final = (
 )
 _FETCHERS: Final = frozenset({"requests", "httpx", "aiohttp", "urllib3", "axios", "node-fetch"})
 _SHOWN: Final = 100
+_FILES: Final = 10
+_AT_ONCE: Final = "; in your project's folder, `evaluator-host run FILE` sends all files that FILE imports"
 _NOT_PINNED: Final = ", which is not pinned"
 _MESSAGE_CHARS: Final = 2000
 _INSTALLS: Final = {
@@ -70,23 +72,26 @@ def fetches(module: str) -> bool:
     return module.partition(".")[0] in _FETCHERS
 
 
-def remedy(one: MissingImport, evaluator: Evaluator) -> str | None:
-    """Return advice on an import that failed, or None."""
+def remedy(one: MissingImport, evaluator: Evaluator, others: Sequence[str] = ()) -> str | None:
+    """Return advice on an import that failed, or None. `others` are the paths of other files that are missing too."""
     module = one.module[:_SHOWN]
     if one.path is not None:
         suffixes = SUFFIXES[evaluator.language]
         source = one.path.removesuffix(".js") if evaluator.language is Language.TYPESCRIPT else one.path
         path = source if source.endswith((*suffixes, *SUFFIXES[Language.JAVASCRIPT])) else source + suffixes[0]
         inner = path.replace("../", "")
-        file = f'send it in `files`, by its path: {{"{inner}": "…"}}'
+        paths = ", ".join(f'"{one}": "…"' for one in (inner, *others))
+        what = "it and the other missing files in `files`, by their paths" if others else "it in `files`, by its path"
+        file = f"send {what}: {{{paths}}}"
         if inner != path:
             folder = "evals/" * path.count("../")
             file += f", and say in `path` where the code is, such as {folder}score{suffixes[0]}"
         if one.path.endswith(".py") and one.path != module_path(module):
             module = one.path[:_SHOWN]
+        whole = "" if evaluator.files else _AT_ONCE
         if one.pin is None:
             why = f" ({one.problem})" if one.problem else ""
-            return f"{module} is {'probably ' if why else ''}a file of yours{why}: {file}"
+            return f"{module} is {'probably ' if why else ''}a file of yours{why}: {file}{whole}"
         return f"{module} is probably a file of yours: {file}; if you mean the package of that name, {_adding(one.pin)}"
     if one.pin is None:
         if one.problem is None:
@@ -161,7 +166,10 @@ def hint_on_import(error: EvaluationError, missing: Sequence[MissingImport], eva
             about = MissingImport(module, error.line or 1, path=module_path(module))
     if about is not None and _NOT_PINNED in error.message:
         about = replace(about, path=None)  # the runner knows this package, so it is not a file of the author
-    return None if about is None else remedy(about, evaluator)
+    if about is None:
+        return None
+    own = {one.path for one in missing if one.path is not None and one.pin is None}
+    return remedy(about, evaluator, sorted(own - {about.path})[:_FILES] if about.path is not None else ())
 
 
 def caught(outcome: Outcome) -> tuple[MissingImport, ...]:

@@ -36,13 +36,15 @@ class Asked:
     Attributes:
       looked_for: Whether the code looked for the module. If false, the code used the placeholder for the module.
       lines: File and line of each frame in the evaluator's own code, innermost first.
+      is_own: Whether the module is one of the author's files.
     """
 
-    __slots__ = ("lines", "looked_for")
+    __slots__ = ("is_own", "lines", "looked_for")
 
-    def __init__(self, *, looked_for: bool, lines: list[tuple[str, int]]) -> None:
+    def __init__(self, *, looked_for: bool, lines: list[tuple[str, int]], is_own: bool = False) -> None:
         self.looked_for = looked_for
         self.lines = lines
+        self.is_own = is_own
 
 
 failed_imports: dict[tuple[str, str, int], Asked] = {}
@@ -80,6 +82,13 @@ def record(name: str, *, looked_for: bool = False) -> None:
     if file == tracebacks.FILENAME or file in tracebacks.OTHERS:
         asked = Asked(looked_for=looked_for, lines=_own_lines(frame))
         failed_imports[name[:_NAME_CHARS], file, frame.f_lineno] = asked
+
+
+def record_own(module: str, line: int) -> None:
+    """Record that a line of the evaluator imports a missing file of the author."""
+    place = (tracebacks.FILENAME, line)
+    asked = Asked(looked_for=True, lines=[place], is_own=True)
+    failed_imports.setdefault((module[:_NAME_CHARS], *place), asked)
 
 
 def _own_lines(frame: FrameType | None) -> list[tuple[str, int]]:
@@ -150,7 +159,8 @@ def _told(recorded: dict[tuple[str, str, int], Asked]) -> list[dict[str, Any]]:
         }
         if asked.looked_for and not _is_written(tree, line):
             more["optional"] = True
-        told.setdefault(module, {"module": module, "line": line, **more})
+        key = more.get("path", module) if asked.is_own else module
+        told.setdefault(key, {"module": module, "line": line, **more})
     return list(told.values())[:_MOST]
 
 

@@ -75,13 +75,17 @@ class Whole:
     def require(self, names: list[str], namespace: dict[str, Any]) -> None:
         """Raise the error of a failed import or statement that one of these names needs.
 
-        Errors about missing files of the author come first, because no pin can provide such files.
+        Errors about missing files of the author come first, because no pin can provide such files. All these files are
+        recorded, so that the author can send them together.
         """
         needed = list(self._slices.needed_by(names))
         for one in sorted(needed, key=lambda one: not (_is_absent(one) and later.is_own(one.module))):
             if id(one.node) in self._stopped:
                 raise self._stopped[id(one.node)]
             if self._stops_load(one):
+                for other in needed:
+                    if other.node.lineno and self._stops_load(other) and later.is_own(other.module):
+                        absent.record_own(other.module, other.node.lineno)
                 later.stop()
                 interpreter_hooks.call(exec, (self._compiled(one.node), namespace))
                 raise ImportError(f"No module named {one.module!r}", name=one.module)

@@ -16,6 +16,7 @@ const WORDS: readonly (readonly [RegExp, string | ((found: string, ...groups: st
   [/in `models`/g, "in Settings › Models"],
   [/\(`network`\)/g, "(Settings › Hosts)"],
   [/\(`\?replace=true`\)/g, "(Upload a new version…)"],
+  [/send (it(?: and the other missing files)?) in `files`, by (?:its path|their paths): \{[^}]*\}; in your project's folder, [^;]*/g, "drop your project's folder on the editor, which adds $1"],
   [/send it in `files`, by its path: \{"([^"]+)": "…"\}/g, "add it with Add a file…, by its path: $1"],
   [/, in `files`: \{[^}]*\}, by its path from this file/g, ", with Add a file…, by its path from this file"],
   [/send it in `files`, and say in `path` [^)]*\), or import/g, "add it with Add a file…, and import"],
@@ -24,6 +25,7 @@ const WORDS: readonly (readonly [RegExp, string | ((found: string, ...groups: st
   [/; `evaluator-host [a-z-]+ list` lists the (?:names|ids)/g, ""],
   [/^this workspace has not requested a package set (.+); request one with POST .*/, "there is no package set $1"],
   [/, and say in `path` where the code is, such as [\w./]+/g, ""],
+  [/; in your project's folder, `evaluator-host run FILE` sends [^;]*/g, "; or drop your project's folder on the editor"],
 ];
 
 export function inPageWords(text: string): string {
