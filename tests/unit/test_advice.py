@@ -44,6 +44,7 @@ def test_a_file_of_the_author_that_a_row_comes_to_is_asked_for(module: str, said
     [
         ("it needs `langchain_openai`, which is missing, but hides the failed import", "grant"),
         ("it needs `own.text`, which is missing, but hides the failed import", "the package of own.text"),
+        ("LLM infrastructure error: can't start new thread", "limits.processes"),
         ("OpenAI API key is not configured. Set OPENAI_API_KEY in your environment", "grant"),
         ("expected string or bytes-like object, got 'AttributeDict'", "the value is a dict, not text"),
         ("expected string or bytes-like object, got 'list'", "the value is a list, not text"),

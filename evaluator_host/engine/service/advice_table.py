@@ -288,6 +288,7 @@ _TABLE: Final = (
         r"maximum recursion depth|Maximum call stack",
         "a function calls itself endlessly: add a condition under which it returns",
     ),
+    _Advice(r"can't start new thread", "limits.processes also limits threads: raise it"),
     _Advice(
         r"NLTK Downloader|Can't find model '|couldn't connect to 'https://huggingface|LocalEntryNotFoundError",
         "an evaluator has no network, so a package cannot download data: send it in `data`, or use a package "
