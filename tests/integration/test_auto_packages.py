@@ -178,6 +178,28 @@ async def test_a_module_beside_the_code_is_its_own(service: Service) -> None:
     assert (result.score, result.environment.packages) == (1, ())
 
 
+OPIK_JUDGE = """from opik.evaluation import models
+from opik.evaluation.metrics import base_metric
+from opik.evaluation.metrics.score_result import ScoreResult
+
+class Judged(base_metric.BaseMetric):
+    def __init__(self, name='judged'):
+        super().__init__(name=name)
+        self.model = models.LiteLLMChatModel()
+
+    def score(self, output=None, **more):
+        return ScoreResult(name=self.name, value=0.5 if output is None else self.model.generate_string(input=output))
+"""
+
+
+async def test_a_row_that_uses_a_judge_of_a_platform_needs_a_model_and_others_do_not(service: Service) -> None:
+    assert (await service.evaluate(auto(OPIK_JUDGE), Row())).score == 0.5
+    result = await service.evaluate(auto(OPIK_JUDGE), Row({}, "hello"))
+    assert result.error is not None
+    assert result.environment.packages == ()
+    assert "reaches a model only if it is granted one" in (result.error.hint or "")
+
+
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "code",

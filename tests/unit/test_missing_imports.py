@@ -50,6 +50,7 @@ def test_an_error_of_an_import_says_what_provides_it(
     assert hint in found
     assert ("a file of yours" in found) is (missing.path is not None and "not pinned" not in message)
     assert missing_imports.hint_on_import(error("division by zero"), [missing], evaluator) is None
+    assert missing_imports.hint_on_import(error("`ai` is missing in the output"), [], evaluator) is None
     failed = Failed(error(message), imports=(caught, missing))
     assert missing_imports.caught(failed) == (caught,)
 

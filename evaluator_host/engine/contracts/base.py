@@ -50,6 +50,7 @@ class Sdk:
       also: Further top-level modules that the light modules replace; code that imports one of them gets the light
         modules.
       decorators: Decorators by which the host recognises code that uses the package without importing it.
+      judges: Parts of the package that ask a model, and that the light modules lack.
     """
 
     module: str
@@ -60,6 +61,7 @@ class Sdk:
     needed_by: Mapping[str, str] = field(default_factory=dict)
     also: tuple[str, ...] = ()
     decorators: tuple[str, ...] = ()
+    judges: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

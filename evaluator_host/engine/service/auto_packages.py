@@ -120,10 +120,14 @@ def _is_needed(one: MissingImport, evaluator: Evaluator) -> bool:
     """Return whether the code needs the well-known package that provides this import."""
     if one.optional or path_of_module(evaluator, one) is not None:
         return False
-    if asks_models(one.module) and not evaluator.models:
+    if not evaluator.models and (asks_models(one.module) or _has_only_judges(one)):
         return False  # without a grant, the code cannot reach a model even if the package is installed
     package = pin_for(one.module, evaluator.language)
     return package is not None and is_known(without_version(package), evaluator.language)
+
+
+def _has_only_judges(one: MissingImport) -> bool:
+    return bool(one.names) and all(asks_models(f"{one.module}.{name}") for name in one.names)
 
 
 def _may_choose(provider: Provider) -> bool:

@@ -6,8 +6,10 @@ The advice depends only on the import, the error and the evaluator's grants.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Final
 
+from evaluator_host.engine.contracts.table import all_dialects
 from evaluator_host.engine.packages.providers import named_provider
 from evaluator_host.engine.packages.suggest import module_of
 from evaluator_host.engine.packages.tools import SOURCE_ONLY
@@ -50,6 +52,7 @@ _DEPENDS: Final = re.compile(
     r"(?: package)? [`'\"]*(?P<name>[A-Za-z][\w.-]*)(?P<extras>\[[\w., -]+\])?"
 )
 _ABSENT: Final = re.compile(r"No module named '([\w.]{1,200})'$")
+_USED: Final = re.compile(r"`([\w.]{1,200})")
 _PIN_NAME: Final = re.compile(r"[\[=<>~! ]")
 _WITHOUT: Final = {
     "python": "remove the import, or run the code on another version of Python (`python`)",
@@ -62,9 +65,15 @@ _WITHOUT_WHEEL: Final = (
 
 
 def asks_models(module: str) -> bool:
-    """Return whether a module, or a package with this name, is a client of models."""
+    """Return whether a module, a package with this name, or a part of a platform's package asks models."""
     names = (module, module.replace("-", "_"))
-    return any(name == one or name.startswith((f"{one}.", f"{one}/")) for one in _MODELS for name in names)
+    asking = (*_MODELS, *_judges())
+    return any(name == one or name.startswith((f"{one}.", f"{one}/")) for one in asking for name in names)
+
+
+@cache
+def _judges() -> tuple[str, ...]:
+    return tuple(one for dialect in all_dialects() if dialect.sdk is not None for one in dialect.sdk.judges)
 
 
 def fetches(module: str) -> bool:
@@ -130,13 +139,17 @@ def missing_of(failed: Failed, evaluator: Evaluator) -> tuple[MissingImport, ...
 def _asked_for(error: EvaluationError, evaluator: Evaluator) -> _Asked | None:
     language, message = evaluator.language, error.message[:_MESSAGE_CHARS]
     found = _INSTALLS[language.runner].search(message)
-    if found is None and (error.type or "").rpartition(".")[2] in ("ImportError", "ModuleNotFoundError"):
+    if found is None and _is_of_import(error):
         found = _DEPENDS.search(message)
     if found is None:
         return None
     name, extras = found["name"].rstrip("."), found.groupdict().get("extras") or ""
     module = module_of(name, language)
     return None if module is None else _Asked(name, extras.replace(" ", ""), module)
+
+
+def _is_of_import(error: EvaluationError) -> bool:
+    return (error.type or "").rpartition(".")[2] in ("ImportError", "ModuleNotFoundError")
 
 
 def _hint_on_package(asked: _Asked, about: MissingImport, evaluator: Evaluator) -> str | None:
@@ -164,6 +177,9 @@ def hint_on_import(error: EvaluationError, missing: Sequence[MissingImport], eva
         known = named_provider(module, evaluator.language)
         if known.is_own or known.pin is None:
             about = MissingImport(module, error.line or 1, path=module_path(module))
+    used = _USED.match(error.message) if missing or _is_of_import(error) else None
+    if about is None and used is not None and asks_models(used[1]) and not evaluator.models:
+        return f"{NO_MODEL}; then {error.hint}" if error.hint else NO_MODEL
     if about is not None and _NOT_PINNED in error.message:
         about = replace(about, path=None)  # the runner knows this package, so it is not a file of the author
     if about is None:

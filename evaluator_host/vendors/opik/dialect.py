@@ -25,6 +25,10 @@ from evaluator_host.types.evaluator import Contract, EvaluatorSettings, Json, La
 from evaluator_host.types.outcome import EvaluationError, Returned
 
 _TRUTH: Final = ("reference", "expected_output", "expected", "expected_answer")
+_JUDGES: Final = (
+    *("AnswerRelevance", "ContextPrecision", "ContextRecall", "GEval", "Hallucination", "LLMJuriesJudge"),
+    *("Moderation", "StructuredOutputCompliance", "TrajectoryAccuracy", "Usefulness", "llm_judges"),
+)
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:
@@ -93,5 +97,6 @@ DIALECT: Final = Dialect(
         module="opik",
         stand_in=StandIn("dialects/opik/modules", preimport="opik.evaluation.metrics"),
         real=frozenset({"opik"}),
+        judges=("opik.evaluation.models", *(f"opik.evaluation.metrics.{name}" for name in _JUDGES)),
     ),
 )
