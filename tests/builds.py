@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -10,15 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from evaluator_host.engine.config.settings import SandboxChoice, Settings
-from evaluator_host.engine.environments import toolchain
 from evaluator_host.engine.opening import open_engine
 from evaluator_host.engine.sandbox.linux.instance import this_instance
 from evaluator_host.engine.service import Service
 from evaluator_host.types.errors import HostError
 from evaluator_host.types.evaluator import Evaluator, Language, Row
 from evaluator_host.types.outcome import EvaluationResult
-from tests.conftest import DATA_DIR
 from tests.indexes import Index
+from tests.tools import copy_tools
 
 PYTHON, JAVASCRIPT = Language.PYTHON, Language.JAVASCRIPT
 
@@ -40,17 +38,9 @@ def build_settings(home: Path, index: Index, **changes: Any) -> Settings:
 @asynccontextmanager
 async def building(home: Path, index: Index, **changes: Any) -> AsyncIterator[Service]:
     """A service that installs packages from `index`, with the tools that all tests share."""
-    await lend_toolchain(home)
+    copy_tools(home)
     async with open_engine(build_settings(home, index, **changes)) as service:
         yield service
-
-
-async def lend_toolchain(home: Path) -> None:
-    await toolchain.ensure_javascript_runner(DATA_DIR)
-    toolchain.restricted_python_dir(DATA_DIR)
-    toolchain.shell_tools_dir(DATA_DIR)
-    if not (home / "toolchain").exists():
-        shutil.copytree(DATA_DIR / "toolchain", home / "toolchain", ignore=shutil.ignore_patterns("*.lock", ".stage-*"))
 
 
 async def evaluated(service: Service, code: str, *pins: str, language: Language = PYTHON) -> EvaluationResult:

@@ -15,7 +15,6 @@ from hypothesis import HealthCheck
 from hypothesis import settings as settings_of_hypothesis
 
 from evaluator_host.engine.config.settings import SandboxChoice, Settings
-from evaluator_host.engine.environments.toolchain import remove_old_tools
 from evaluator_host.engine.opening import open_engine
 from evaluator_host.engine.service import Service
 from tests.authorities import share_authorities
@@ -151,14 +150,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByGroup:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Remove processes and files left behind by earlier runs that were killed, and by their hosts. Also remove the tools
-    of other versions: if a host removed them during the run, a test that copies them at that moment would fail.
-    """
+    """Remove processes and files left behind by earlier runs that were killed, and by their hosts."""
     if hasattr(session.config, "workerinput") or session.config.option.collectonly:
         return
     remove_leftovers(DATA_DIR.parent, spared=f"{ENGINE_DIR}/")
     remove_unused_engines()
-    remove_old_tools(DATA_DIR)
     kept = [path for name in ("databases", "datasets", "filesets") for path in (DATA_DIR / name).glob("*")]
     for path in (*kept, *DATA_DIR.glob("evaluator-host.db*")):
         with suppress(FileNotFoundError):  # another run may remove its own files at the same time

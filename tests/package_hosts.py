@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,11 @@ from evaluator_host.engine.service import Service
 from evaluator_host.types.evaluator import Evaluator, Row
 from evaluator_host.types.outcome import EvaluationResult
 from tests import forked
-from tests.conftest import DATA_DIR
 from tests.engines import engine_address
 from tests.package_index import Index
 from tests.package_sets import RUNTIME_IMAGE
 from tests.server import Server, free_port
+from tests.tools import copy_tools
 
 LABEL = "import {0}\ndef evaluate(inputs, outputs, trace):\n    return {{'score': 1, 'label': {0}.said}}\n"
 
@@ -30,9 +29,7 @@ class Host:
         self.backend = backend
         self.image = image
         self.simple = index.simple if index else f"http://127.0.0.1:{free_port()}/simple"
-        tools = DATA_DIR / "toolchain"
-        if tools.is_dir():
-            shutil.copytree(tools, home / "toolchain", ignore=shutil.ignore_patterns("*.lock", ".*"))
+        copy_tools(home)
 
     @property
     def shelf(self) -> Path:

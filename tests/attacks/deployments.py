@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from evaluator_host.engine.environments import toolchain
 from tests.conftest import DATA_DIR
 from tests.engines import engine_address
 from tests.ordinary_user import ordinary_user_command
+from tests.tools import TOOLS, tool_folders
 
 ORDINARY_USER: Final = "bubblewrap as an ordinary user"
 DEPLOYMENTS: Final = ("bubblewrap", ORDINARY_USER, "docker")
@@ -32,10 +32,11 @@ from tests.attacks.shared_sandboxes import in_shared_sandboxes
 
 data = Path("data").resolve()
 os.environ["EVALUATOR_HOST_TEST_DATA"] = str(data)
-shutil.copytree(sys.argv.pop(1), data / "toolchain", ignore=shutil.ignore_patterns("*.lock", ".stage-*"))
-names = sys.argv.pop(1).split(",")
+names, *tools = sys.argv[1:]
+for tool in tools:
+    shutil.copytree(tool, data / "toolchain" / Path(tool).name)
 everything = (*command.load_attacks(), *command.load_host_attacks())
-command._chosen = lambda *_: in_shared_sandboxes([attack for attack in everything if attack.name in names])
+command._chosen = lambda *_: in_shared_sandboxes([attack for attack in everything if attack.name in names.split(",")])
 if int(os.environ.get("EVALUATOR_HOST_WORKERS", "1")) > 1:
     from tests.attacks.processes import attack_processes
     os.environ["EVALUATOR_HOST_SANDBOX"] = "bubblewrap"
@@ -43,7 +44,7 @@ if int(os.environ.get("EVALUATOR_HOST_WORKERS", "1")) > 1:
     command.attack_deployment = lambda of, attacks, *, at_once, progress: attack_processes(
         of, attacks, Path("host").resolve(), at_once=at_once
     )
-sys.argv[1:1] = ["selftest", "--data-dir", str(data)]
+sys.argv[1:] = ["selftest", "--data-dir", str(data), "--json"]
 main()
 """
 
@@ -56,12 +57,8 @@ def environment(backend: str) -> dict[str, str]:
 
 async def report_as_ordinary_user(attacks: Sequence[str]) -> Any:
     """Run `selftest --json` with these attacks on an ordinary user's bubblewrap host, and return its report."""
-    await toolchain.ensure_javascript_runner(DATA_DIR)
-    toolchain.restricted_python_dir(DATA_DIR)
-    toolchain.shell_tools_dir(DATA_DIR)
-    tools = DATA_DIR / "toolchain"
-    arguments: list[str | Path] = ["-c", _AS_ORDINARY_USER, tools, ",".join(attacks), "--json"]
-    return await asyncio.to_thread(_report, ordinary_user_command(arguments, also=(tools,)), dict(os.environ))
+    arguments: list[str | Path] = ["-c", _AS_ORDINARY_USER, ",".join(attacks), *tool_folders()]
+    return await asyncio.to_thread(_report, ordinary_user_command(arguments, also=(TOOLS,)), dict(os.environ))
 
 
 def _report(command: list[str], variables: dict[str, str]) -> Any:

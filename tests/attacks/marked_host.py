@@ -15,10 +15,10 @@ from typing import Any
 
 import httpx
 
-from tests.attacks.ordinary_host import tools_folder
 from tests.engines import engine_address
 from tests.ordinary_user import PROJECT, ordinary_user_command
 from tests.server import free_port
+from tests.tools import TOOLS, tool_folders
 
 GUESTS = Path(__file__).parents[1] / "fixtures" / "guests"
 LANGUAGES = {"python": "view.py", "javascript": "view.js"}
@@ -28,12 +28,13 @@ FAMILIAR = ("USER", "LOGNAME", "AWS_SECRET_ACCESS_KEY", "SSH_AUTH_SOCK", "PYTHON
 BECOME = """
 import json, os, shutil, sys
 from pathlib import Path
-words, tools = json.loads(sys.argv[1]), Path(sys.argv[2])
+words, tools = json.loads(sys.argv[1]), sys.argv[2:]
 here = Path.cwd() / words["folder"]
-shutil.copytree(tools, here / words["data"] / "toolchain", ignore=shutil.ignore_patterns("*.lock", ".stage-*"))
+for tool in tools:
+    shutil.copytree(tool, here / words["data"] / "toolchain" / Path(tool).name)
 os.chdir(here)
 os.environ.update(words["environment"], HOME=str(here / words["home"]))
-command = [sys.executable, "-m", "evaluator_host", "serve", "--data-dir", str(here / words["data"]), *sys.argv[3:]]
+command = [sys.executable, "-m", "evaluator_host", "serve", "--data-dir", str(here / words["data"]), *words["options"]]
 os.execv(sys.executable, command)
 """
 
@@ -68,11 +69,11 @@ class Words:
 def marked_host(backend: str, folder: Path, *, ordinary: bool = False) -> Iterator[tuple[str, Words]]:
     """Run a real host with unique words; yield the host's address and the words."""
     words, port = Words(), free_port()
-    told = {name: getattr(words, name) for name in ("folder", "data", "home", "environment")}
-    tools = tools_folder()
-    arguments = [BECOME, json.dumps(told), tools, "--port", str(port), "--sandbox", backend]
+    told: dict[str, Any] = {name: getattr(words, name) for name in ("folder", "data", "home", "environment")}
+    told["options"] = ["--port", str(port), "--sandbox", backend]
+    arguments = [BECOME, json.dumps(told), *tool_folders()]
     command = (
-        ordinary_user_command(["-c", *arguments], also=(tools,))
+        ordinary_user_command(["-c", *arguments], also=(TOOLS,))
         if ordinary
         else [sys.executable, "-c", *map(str, arguments)]
     )

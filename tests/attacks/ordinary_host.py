@@ -4,13 +4,11 @@ differently from root's.
 
 import asyncio
 import json
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from evaluator_host.engine.environments import toolchain
-from tests.conftest import DATA_DIR
 from tests.ordinary_user import run_as_ordinary_user
+from tests.tools import TOOLS, tool_folders
 
 SCRIPT = """
 import asyncio, json, shutil, sys
@@ -27,12 +25,13 @@ async def answers(asked, data):
             evaluator = Evaluator(one["code"], Language(one["language"]), limits=Limits(timeout_s=one["timeout_s"]))
             yield await service.evaluate(evaluator, Row(inputs=one["inputs"]))
 
-async def main(asked, toolchain):
+async def main(asked, *tools):
     data = Path("data").resolve()
-    shutil.copytree(toolchain, data / "toolchain", ignore=shutil.ignore_patterns("*.lock", ".stage-*"))
-    return [answer async for answer in answers(asked, data)]
+    for tool in tools:
+        shutil.copytree(tool, data / "toolchain" / Path(tool).name)
+    return [answer async for answer in answers(json.loads(Path(asked).read_text()), data)]
 
-found = asyncio.run(main(json.loads(Path(sys.argv[1]).read_text()), Path(sys.argv[2])))
+found = asyncio.run(main(*sys.argv[1:]))
 sys.stdout.buffer.write(encode_json(found))
 """
 
@@ -47,20 +46,10 @@ async def evaluate_as_ordinary_user(asked: list[dict[str, Any]], folder: Path) -
     return await asyncio.to_thread(_evaluate, asked, folder)
 
 
-def tools_folder() -> Path:
-    """Prepare the tools that a host uses in its sandboxes, and return their folder in `DATA_DIR`."""
-    with ThreadPoolExecutor(1) as aside:  # `asyncio.run` needs a thread, because the caller may be in an event loop
-        aside.submit(lambda: asyncio.run(toolchain.ensure_javascript_runner(DATA_DIR))).result()
-    toolchain.restricted_python_dir(DATA_DIR)
-    toolchain.shell_tools_dir(DATA_DIR)
-    return DATA_DIR / "toolchain"
-
-
 def _evaluate(asked: list[dict[str, Any]], folder: Path) -> list[dict[str, Any]]:
     folder.chmod(0o755)
     question = folder / "asked.json"
     question.write_text(json.dumps(asked))
-    tools = tools_folder()
-    answer = run_as_ordinary_user(SCRIPT, question, tools, also=(folder, tools), timeout_s=100)
+    answer = run_as_ordinary_user(SCRIPT, question, *tool_folders(), also=(folder, TOOLS), timeout_s=100)
     results: list[dict[str, Any]] = json.loads(answer)
     return results

@@ -15,10 +15,11 @@ from pathlib import Path
 import pytest
 
 from evaluator_host.types.evaluator import Language
-from tests.builds import building, lend_toolchain, nothing_left, processes_below
+from tests.builds import building, nothing_left, processes_below
 from tests.indexes import Index, hang
 from tests.packages import npm_package, wheel
 from tests.server import Server
+from tests.tools import copy_tools
 
 SLOW = "import time\ntime.sleep(25)"
 
@@ -76,7 +77,7 @@ def offer_all(index: Index) -> list[Kill]:
 @pytest.mark.long("test_killed_installs.py has a host that is killed while it installs")
 @pytest.mark.timeout(300)  # the test starts five hosts
 def test_a_host_killed_at_any_step_leaves_no_process_and_builds_after_its_restart(index: Index, tmp_path: Path) -> None:
-    asyncio.run(lend_toolchain(tmp_path))
+    copy_tools(tmp_path)
     environment = {"EVALUATOR_HOST_PIP_INDEX_URL": index.pip_url, "EVALUATOR_HOST_NPM_REGISTRY": index.npm_url}
     environment |= {"EVALUATOR_HOST_NO_PROXY": "127.0.0.1"}
     kills = offer_all(index)

@@ -25,7 +25,6 @@ import httpx
 import psycopg
 import pytest
 
-from tests.conftest import DATA_DIR
 from tests.databases import Databases
 from tests.engines import engine_address
 from tests.faults.test_slow_names import ASKING, REACHING, SLOW_LIBRARY
@@ -36,6 +35,7 @@ from tests.ordinary_user import UID, ordinary_user_command
 from tests.over_http import calling_processes
 from tests.processes import peak_mb, resident_mb, restart_peak
 from tests.server import COMMAND, Server, index_environment, new_home
+from tests.tools import copy_tools
 
 pytestmark = [
     pytest.mark.engine,
@@ -219,7 +219,7 @@ def set_up(name: str, folder: Path, databases: Databases, model: ModelServer) ->
 def as_ordinary_user(folder: Path, home: Path, library: Path, until: Path, variables: dict[str, str]) -> list[str]:
     """Give an ordinary user a data directory, and return the command that starts that user's host."""
     (home / "toolchain").unlink()
-    shutil.copytree(DATA_DIR / "toolchain", home / "toolchain", ignore=shutil.ignore_patterns("*.lock", ".stage-*"))
+    copy_tools(home)
     for path in (home, *home.rglob("*")):
         if not path.is_symlink():
             shutil.chown(path, UID, UID)

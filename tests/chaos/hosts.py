@@ -1,6 +1,5 @@
 """The host of a run. Its process is killed, stopped, and started again with the same port, disk and database."""
 
-import asyncio
 import contextlib
 import json
 import os
@@ -18,7 +17,6 @@ import httpx
 import psutil
 
 from evaluator_host.engine.sandbox.linux.watchdog import child_pids, process_tree
-from tests.builds import lend_toolchain
 from tests.chaos.launch import set_offset
 from tests.chaos.oracle import Oracle
 from tests.chaos.plan import Fault, Kind
@@ -31,6 +29,7 @@ from tests.over_http import has_socket, inodes_of
 from tests.packages import npm_package, wheel
 from tests.processes import command_of, own_seconds, resident_mb
 from tests.server import free_port
+from tests.tools import copy_tools
 
 DISK_MB: Final = 512
 FREE_DISK_MB: Final = 16
@@ -119,7 +118,7 @@ class ChaosHost:
         self.temporary.mkdir()
         if not self.data.exists():  # another host of this run may have made the folder already
             self.data.mkdir()
-            asyncio.run(lend_toolchain(self.data))
+            copy_tools(self.data)
         self._folder.chmod(0o755)
         if self.ordinary:
             for path in (self.temporary, self.data, *self.data.rglob("*")):

@@ -19,7 +19,6 @@ from typing import Any, Final
 
 from evaluator_host.engine.config.settings import Settings
 from tests import engines
-from tests.builds import lend_toolchain
 from tests.chaos.faults import Faults
 from tests.chaos.hosts import ChaosHost, batch, publish, settings_environment, small_disk
 from tests.chaos.oracle import Oracle
@@ -33,6 +32,7 @@ from tests.leftovers import make_folder
 from tests.model_server import ModelServer
 from tests.relay import Relay
 from tests.server import Server
+from tests.tools import copy_tools
 
 MOST_MB: Final = 600.0  # MB of memory for a host, as in the soak
 _LATE_S: Final = 10.0
@@ -150,7 +150,7 @@ def learn(oracle: Oracle, folder: Path, index: Index, *, packages: int) -> None:
     environment = settings_environment(index, f"sqlite:///{home / 'host.db'}")
     rows = [row(number) for number in range(ROWS)]
     unused = {program.name for program in PACKAGED[packages:]}
-    asyncio.run(lend_toolchain(home / "data"))
+    copy_tools(home / "data")
     with Server(log=home / "log", data_dir=home / "data", environment=environment) as server:
         for program in ALL.values():
             if program.name not in unused:

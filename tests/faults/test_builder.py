@@ -2,7 +2,6 @@
 the next attempt succeeds.
 """
 
-import asyncio
 import contextlib
 import os
 import signal
@@ -12,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.builds import lend_toolchain
 from tests.databases import Databases
 from tests.faults.scene import scene
 from tests.indexes import Index, hang
 from tests.keyed import bearer, eventually, make_key
 from tests.packages import wheel
 from tests.server import Server
+from tests.tools import copy_tools
 
 CODE = "import held\ndef evaluate(inputs, outputs, trace):\n    return held.value\n"
 
@@ -27,7 +26,7 @@ CODE = "import held\ndef evaluate(inputs, outputs, trace):\n    return held.valu
 @pytest.mark.parametrize("step", ["/simple/held/", "/files/held-1.0.0-py3-none-any.whl"])
 def test_the_builder_is_killed(step: str, tmp_path: Path, recovery: Callable[[float], None]) -> None:
     data = tmp_path / "data"
-    asyncio.run(lend_toolchain(data))
+    copy_tools(data)
     with Index() as index:
         index.add_python(wheel("held", {"held.py": "value = 1.0\n"}))
         environment = {"EVALUATOR_HOST_PIP_INDEX_URL": index.pip_url, "EVALUATOR_HOST_NO_PROXY": "127.0.0.1"}
@@ -55,7 +54,7 @@ def test_builds_that_hang_do_not_delay_the_first_build_of_another_workspace(
     databases: Databases, tmp_path: Path
 ) -> None:
     data, url = tmp_path / "data", databases.make("sqlite")
-    asyncio.run(lend_toolchain(data))
+    copy_tools(data)
     alpha, beta = (bearer(make_key(name, name, url=url)) for name in ("alpha", "beta"))
     with Index() as index:
         index.add_python(wheel("held", {"held.py": "value = 1.0\n"}))

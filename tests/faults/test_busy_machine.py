@@ -29,7 +29,6 @@ from evaluator_host.engine.service import Service
 from evaluator_host.engine.system.processes import Command
 from evaluator_host.types.evaluator import Evaluator, Language, Limits, Row, SandboxSpec
 from evaluator_host.types.outcome import EvaluationResult
-from tests.builds import lend_toolchain
 from tests.conftest import BACKENDS, settings
 from tests.engines import engine_address
 from tests.faults.scene import Scene, scene
@@ -37,6 +36,7 @@ from tests.indexes import Index
 from tests.left_behind import cgroup_folders
 from tests.packages import npm_package, wheel
 from tests.relay import Relay
+from tests.tools import copy_tools
 
 OK = 200
 _QUOTA_US = 5_000  # microseconds of processor time in each 100 ms: 5 % of a core
@@ -330,7 +330,7 @@ def worked(host: Scene) -> dict[str, object]:
 @pytest.mark.long
 def test_a_host_with_a_twentieth_of_a_core_does_what_it_does_else(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    asyncio.run(lend_toolchain(data))
+    copy_tools(data)
     with Index() as index:
         index.add_python(wheel("held", {"held.py": "value = 0.5\n"}))
         index.add_npm(npm_package("holds", {"index.js": "exports.value = 0.5;\n"}))

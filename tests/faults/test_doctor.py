@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import re
-import shutil
 import socket
 import sqlite3
 import subprocess
@@ -16,16 +15,17 @@ from pathlib import Path
 
 import pytest
 
+from evaluator_host.engine.environments import toolchain
 from evaluator_host.engine.system.tree import temporary_folder
 from evaluator_host.platform.store.database import sqlite_address
 from evaluator_host.platform.store.schema import migrate
 from evaluator_host.platform.store.store import open_store
 from tests import forked
 from tests.answering import saying
-from tests.conftest import DATA_DIR
 from tests.faults.test_first_sandbox import busy_machine
 from tests.ordinary_user import ordinary_user_command
 from tests.server import COMMAND, Server, index_environment, new_home
+from tests.tools import copy_tools
 
 NO_REGISTRY = {"npm_config_offline": "true"}
 NO_DOCKER = {"EVALUATOR_HOST_DOCKER_HOST": "unix:///nowhere/docker.sock", "EVALUATOR_HOST_SANDBOX": "bubblewrap"}
@@ -53,10 +53,8 @@ class Machine:
 
     def own_tools(self) -> Path:
         """Give the directory its own copy of the tools; return the path of esbuild."""
-        older = sorted((DATA_DIR / "toolchain").glob("runtimes-*"), key=lambda built: built.stat().st_mtime)[:-1]
-        unused = shutil.ignore_patterns(*(built.name for built in older))
-        shutil.copytree(DATA_DIR / "toolchain", self.data / "toolchain", ignore=unused)
-        return next(self.data.glob("toolchain/esbuild*/esbuild"))
+        copy_tools(self.data)
+        return toolchain.esbuild_path(self.data)
 
     def command(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         ours = {name: value for name, value in os.environ.items() if not name.startswith("EVALUATOR_HOST_")}

@@ -2,7 +2,6 @@
 the files that it left, including credentials.
 """
 
-import asyncio
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -12,11 +11,11 @@ import httpx
 import pytest
 
 from evaluator_host.engine.sandbox.linux.watchdog import process_tree
-from tests.builds import lend_toolchain
 from tests.indexes import Index, hang
 from tests.keyed import eventually
 from tests.processes import command_of
 from tests.server import Server
+from tests.tools import copy_tools
 
 PYTHON: dict[str, Any] = {"code": "import held\ndef evaluate(inputs, outputs, trace):\n    return 1.0\n"}
 JAVASCRIPT: dict[str, Any] = {
@@ -37,7 +36,7 @@ JAVASCRIPT: dict[str, Any] = {
 )
 def test_a_killed_host_leaves_no_program_and_no_credentials(evaluator: dict[str, Any], tmp_path: Path) -> None:
     data = tmp_path / "data"
-    asyncio.run(lend_toolchain(data))
+    copy_tools(data)
     with Index(user="operator:a-password-of-the-index") as index:
         index.odd["/simple/held/"] = index.odd["/npm/held"] = hang
         environment = {

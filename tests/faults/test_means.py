@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import os
 import resource
-import shutil
 import subprocess
 import sys
 import time
@@ -19,9 +18,9 @@ import pytest
 from evaluator_host.engine.environments.build.builder import Builder
 from evaluator_host.engine.environments.build.command import BuildSandbox
 from evaluator_host.types.errors import MachineExhausted
-from tests.conftest import DATA_DIR
 from tests.faults.scene import FAST, HONEST, Scene, scene
 from tests.package_index import serving
+from tests.tools import copy_tools
 
 Note = Callable[[float], None]
 NUMBERS = itertools.count()
@@ -179,7 +178,7 @@ def fill(folder: Path) -> Path:
 def test_a_full_data_directory(tmp_path: Path, recovery: Note) -> None:
     with small_disk(tmp_path / "disk", megabytes=640) as disk, serving() as index:
         data = disk / "data"
-        shutil.copytree(DATA_DIR / "toolchain", data / "toolchain")
+        copy_tools(data)
         pin = index.add("plenty", "value = 1.0\n", size=4 << 20)
         code = "import plenty\ndef evaluate(inputs, outputs, trace):\n    return plenty.value\n"
         body = {"evaluator": {"code": code, "packages": [pin]}}

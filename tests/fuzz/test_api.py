@@ -2,16 +2,15 @@
 answer is a 500.
 """
 
-import shutil
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import given
 
-from tests.attacks.ordinary_host import tools_folder
 from tests.fuzz.bounds import bounded
 from tests.server import Server
+from tests.tools import copy_tools
 
 EXAMPLES = 12  # number of examples for each route
 FEWER = 3  # number of examples for each of NVIDIA's routes, because there are many similar ones
@@ -27,7 +26,7 @@ LIMITS = {
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("host")
-    shutil.copytree(tools_folder(), folder / "data" / "toolchain")
+    copy_tools(folder / "data")
     with Server(log=folder / "log", environment=LIMITS, data_dir=folder / "data") as running:
         yield running
 

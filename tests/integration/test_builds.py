@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,11 @@ import pytest
 
 from evaluator_host.engine.opening import open_engine
 from evaluator_host.types.evaluator import Evaluator, Row
-from tests.conftest import BACKENDS, DATA_DIR, settings
+from tests.conftest import BACKENDS, settings
 from tests.counting import counted_builds
 from tests.left_behind import until_nothing_is_left, until_nothing_runs
 from tests.server import Server
+from tests.tools import copy_tools
 
 CALLERS = 20
 SMALL = "toolz==0.12.1"
@@ -29,8 +29,7 @@ def home(tmp_path: Path) -> Path:
     """A data directory in which no package set is installed yet."""
     data = tmp_path / "data"
     data.mkdir()
-    if (DATA_DIR / "toolchain").is_dir():
-        shutil.copytree(DATA_DIR / "toolchain", data / "toolchain")
+    copy_tools(data)
     return data
 
 

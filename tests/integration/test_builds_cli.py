@@ -5,7 +5,6 @@ version.
 import os
 import pty
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests import forked
-from tests.conftest import DATA_DIR
 from tests.server import COMMAND, Server, index_environment
+from tests.tools import copy_tools
 
 HEAD = '# /// script\n# dependencies = ["{pin}"]\n# requires-python = "{python}"\n# ///\n'
 BODY = "import six\ndef evaluate(inputs, outputs, trace):\n    return 1\n"
@@ -30,8 +29,7 @@ export async function main(variables: {target: string}) {
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data directory in which no package set is installed yet."""
     data = tmp_path_factory.mktemp("data")
-    if (DATA_DIR / "toolchain").is_dir():
-        shutil.copytree(DATA_DIR / "toolchain", data / "toolchain")
+    copy_tools(data)
     return data
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,12 +9,12 @@ from pathlib import Path
 
 from evaluator_host.engine.config.settings import Settings
 from evaluator_host.platform.store.opening import open_store
-from tests.conftest import DATA_DIR
 from tests.left_behind import until_nothing_is_left
 from tests.load.callers import Group, Tally, call_for
 from tests.load.watch import Watch, descriptors
 from tests.ordinary_user import UID, host_command
 from tests.server import COMMAND, Server
+from tests.tools import copy_tools
 
 _SETTLES_S = 60
 
@@ -50,7 +49,7 @@ def run_load(
     """
     data = folder / "data"
     if not data.is_dir():
-        shutil.copytree(DATA_DIR / "toolchain", data / "toolchain")
+        copy_tools(data)
     names = ("flood", "one", "two", "three", "quiet")
     keys = asyncio.run(_keys(data, names))
     command = COMMAND

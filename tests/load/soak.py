@@ -8,7 +8,6 @@ not end well. The last line gives the reason.
 """
 
 import argparse
-import asyncio
 import itertools
 import json
 import multiprocessing
@@ -36,13 +35,13 @@ from evaluator_host.selftest.attack import Attack, Group
 from evaluator_host.selftest.catalogue import load_attacks
 from evaluator_host.selftest.host import AttackRequest, load_requests
 from evaluator_host.selftest.hostile_files import package_index
-from tests.builds import lend_toolchain
 from tests.conftest import BACKENDS
 from tests.engines import engine_address
 from tests.keyed import bearer, make_key
 from tests.ordinary_user import UID, host_command
 from tests.processes import peak_mb
 from tests.server import COMMAND, Server
+from tests.tools import copy_tools
 
 ATTACKERS: Final = 3
 P95_RATIO: Final = 5.0
@@ -235,7 +234,7 @@ def serving(
     if keys is None:
         data.mkdir()
         folder.chmod(0o755)
-        asyncio.run(lend_toolchain(data))
+        copy_tools(data)
         keys = (make_key("ci", "attacker", url=url), make_key("ci", "neighbour", url=url))
     environment = {
         "EVALUATOR_HOST_DATABASE_URL": url,

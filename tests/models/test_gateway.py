@@ -20,6 +20,7 @@ from tests.model_server import ModelServer, Reply, error_body
 from tests.models.conftest import KEY, Granting, granting_on
 from tests.models.judges import NODE, node_judge, python_judge
 from tests.ordinary_user import run_as_ordinary_user
+from tests.tools import TOOLS, tool_folders
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
 
@@ -576,24 +577,24 @@ from evaluator_host.types.evaluator import Evaluator, Row
 from evaluator_host.platform.models.judges import open_judges
 from evaluator_host.engine.opening import open_engine
 
-async def main(url, code, toolchain):
+async def main(url, code, key, *tools):
     data = Path("data").resolve()
-    shutil.copytree(toolchain, data / "toolchain", ignore=shutil.ignore_patterns("*.lock", ".stage-*"))
-    models = {"judge": ModelEndpoint(base_url=url, key=sys.argv[4])}
+    for tool in tools:
+        shutil.copytree(tool, data / "toolchain" / Path(tool).name)
+    models = {"judge": ModelEndpoint(base_url=url, key=key)}
     settings = Settings(data_dir=data, sandbox="bubblewrap", models=models)
     async with open_judges(settings, None) as judges, open_engine(settings, models=judges) as service:
         result = await service.evaluate(Evaluator(code, models=("judge",)), Row({}, "hello"))
         print(result.score, result.usage.requests)
 
-asyncio.run(main(*sys.argv[1:4]))
+asyncio.run(main(*sys.argv[1:]))
 """
 
 
 @pytest.mark.long
 async def test_an_ordinary_user_grants_models_too(granted: Granting) -> None:
-    tools = granted.service.settings.data_dir / "toolchain"
-    arguments = (_ORDINARY, granted.server.url, ONE, tools, KEY)
-    assert await asyncio.to_thread(run_as_ordinary_user, *arguments, also=(tools,)) == "1.0 1\n"
+    arguments = (_ORDINARY, granted.server.url, ONE, KEY, *tool_folders())
+    assert await asyncio.to_thread(run_as_ordinary_user, *arguments, also=(TOOLS,)) == "1.0 1\n"
 
 
 async def test_code_without_a_sandbox_is_granted_nothing(provider: ModelServer, tmp_path: Path) -> None:

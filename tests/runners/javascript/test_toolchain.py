@@ -17,6 +17,7 @@ from evaluator_host.engine.sandbox import commands
 from evaluator_host.types.errors import IndexUnavailable, SandboxUnavailable
 from evaluator_host.types.evaluator import Evaluator, Language, Row
 from tests.runners.javascript.conftest import DATA_DIR, JAVASCRIPT, built_runner
+from tests.tools import copy_tools, tool_folders
 
 
 def test_esbuild_runs_and_is_the_pinned_one(esbuild):
@@ -186,7 +187,7 @@ def test_a_host_notices_when_what_its_javascript_sandboxes_run_is_changed(tmp_pa
 async def test_python_runs_in_a_new_data_directory_without_network_and_javascript_says_what_it_needs(
     tmp_path, monkeypatch
 ):
-    await asyncio.to_thread(built_runner)  # built while the registry can be reached; the files are copied below
+    await asyncio.to_thread(tool_folders)  # installed while the registry can be reached; the files are copied below
     monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:1/")
     settings = Settings(data_dir=tmp_path, sandbox=SandboxChoice.BUBBLEWRAP)
     async with open_engine(settings, prewarm=True) as service:
@@ -196,7 +197,7 @@ async def test_python_runs_in_a_new_data_directory_without_network_and_javascrip
         javascript = Evaluator("export function evaluate(inputs, outputs) { return outputs }", Language.JAVASCRIPT)
         with pytest.raises(IndexUnavailable, match="Without it, this host cannot run JavaScript and TypeScript"):
             await service.evaluate(javascript, Row(outputs=1))
-        await asyncio.to_thread(shutil.copytree, DATA_DIR / "toolchain", tmp_path / "toolchain", dirs_exist_ok=True)
+        await asyncio.to_thread(copy_tools, tmp_path)
         assert (await service.evaluate(javascript, Row(outputs=1))).score == 1
         service.supervisor.require_working()
         toolchain.esbuild_path(tmp_path).unlink()
