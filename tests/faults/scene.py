@@ -1,7 +1,8 @@
 """A host process with callers, for tests that cause faults in it from outside."""
 
+import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +16,14 @@ from tests.processes import command_of
 from tests.server import Server
 
 FAST = "def evaluate(inputs, outputs, trace):\n    return 1.0\n"
-SLOW = "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(inputs['seconds'])\n    return 1.0\n"
+SLOW = """
+import time
+
+def evaluate(inputs, outputs, trace):
+    open("begun", "w").close()
+    time.sleep(inputs["seconds"])
+    return 1.0
+"""
 HONEST = {429, 503}
 _RECOVERS_S = 60
 # seconds; not fewer, because most of these checks are requests, which take processor time from the host
@@ -40,13 +48,10 @@ class Scene:
         body: dict[str, Any] = {"evaluator": {"code": code, "limits": {"timeout_s": timeout_s}}}
         return self.server.client.post("/v1/evaluate", json={**body, "inputs": {"seconds": seconds}})
 
-    def evaluating(self, code: str = SLOW, *, seconds: float = 3.0, timeout_s: float = 20.0) -> Future[httpx.Response]:
+    def evaluating(self, *, seconds: float = 3.0, timeout_s: float = 20.0) -> Future[httpx.Response]:
         """Start a call, wait until its row runs, and return the future of the call's response."""
-        before = set(self.processes("runner.py"))  # some of these processes belong to sandboxes that are about to end
-        future = self.threads.submit(self.evaluate, code, seconds=seconds, timeout_s=timeout_s)
-        with_row = 4  # number of processes of a sandbox with a row: bubblewrap twice, the runner, and the row
-        self.until(lambda: future.done() or len(set(self.processes("runner.py")) - before) >= with_row)
-        time.sleep(0.3)
+        future = self.threads.submit(self.evaluate, SLOW, seconds=seconds, timeout_s=timeout_s)
+        self.until(lambda: future.done() or has_begun(process_tree(self.pid)))
         return future
 
     def processes(self, word: str) -> list[int]:
@@ -88,6 +93,12 @@ class Scene:
         while not reached():
             assert time.monotonic() < end, self.server.log
             time.sleep(_LOOKS_EVERY_S)
+
+
+def has_begun(pids: Iterable[int]) -> bool:
+    """Return whether a row of `SLOW` runs in a sandbox to which one of these processes belongs."""
+    # unlike `Path.exists`, this does not raise an error if a process has just ended
+    return any(os.path.exists(f"/proc/{pid}/root/tmp/begun") for pid in pids)  # noqa: PTH110
 
 
 @contextmanager

@@ -12,9 +12,10 @@ import pytest
 from evaluator_host.engine.config.settings import Settings
 from evaluator_host.engine.pool.prewarmed import PROBE_HOLDS_S
 from evaluator_host.engine.sandbox.docker.cleanup import LABEL_INSTANCE
+from evaluator_host.engine.sandbox.linux.watchdog import process_tree
 from tests import engines
 from tests.crash_engine import CrashEngine, crash_engine
-from tests.faults.scene import HONEST, SLOW, Scene, scene
+from tests.faults.scene import HONEST, SLOW, Scene, has_begun, scene
 
 SOON_S = 20
 
@@ -30,6 +31,14 @@ def containers(host: Scene, address: str) -> list[str]:
     found = client.containers(all=True, filters={"label": [LABEL_INSTANCE]})
     client.close()
     return [one["Id"] for one in found if f"-{host.pid}-" in one["Labels"][LABEL_INSTANCE]]
+
+
+def processes(host: Scene, address: str) -> Iterator[int]:
+    """Yield the processes in the host's containers."""
+    client = docker.APIClient(base_url=address)
+    for one in containers(host, address):
+        yield from process_tree(client.inspect_container(one)["State"]["Pid"])
+    client.close()
 
 
 @pytest.mark.long("test_kills.py kills processes in bubblewrap")
@@ -80,7 +89,7 @@ def test_a_row_is_not_blamed_for_an_engine_that_hangs(engine: CrashEngine, tmp_p
     with scene(tmp_path, backend="docker", environment=environment, docker=command) as host:
         assert host.evaluate(SLOW, timeout_s=4.0).json()["score"] == 1.0
         running = host.threads.submit(host.evaluate, SLOW, seconds=2.0, timeout_s=4.0)
-        time.sleep(0.5)
+        host.until(lambda: has_begun(processes(host, engine.address)))
         with engine.frozen():
             # longer than the row's time limit, and longer than the host waits for an engine before it gives up
             time.sleep(15)

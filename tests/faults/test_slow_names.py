@@ -24,16 +24,24 @@ from tests.server import Server, new_home
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(120)]
 COUNT = 10
+PLACES = 4  # number of names that the host looks up at a time for a workspace
 SLOW_LIBRARY = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 typedef int lookup(const char *, const char *, const struct addrinfo *, struct addrinfo **);
 int getaddrinfo(const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **found) {
-  if (host && strstr(host, "slow")) { while (access(getenv("SLOW_UNTIL"), F_OK)) usleep(10000); return EAI_AGAIN; }
+  if (host && strstr(host, "slow")) {
+    int begun = open(getenv("SLOW_BEGUN"), O_CREAT | O_WRONLY | O_APPEND, 0600);
+    write(begun, ".", 1);
+    close(begun);
+    while (access(getenv("SLOW_UNTIL"), F_OK)) usleep(10000);
+    return EAI_AGAIN;
+  }
   return ((lookup *)dlsym(RTLD_NEXT, "getaddrinfo"))(host, port, hints, found);
 }
 """
@@ -87,6 +95,7 @@ async def test_names_whose_servers_are_silent_delay_no_other_workspace(tmp_path:
         url = model.url.replace("127.0.0.1", "localhost")
         environment = {
             "LD_PRELOAD": str(library),
+            "SLOW_BEGUN": str(tmp_path / "begun"),
             "SLOW_UNTIL": str(tmp_path / "ended"),
             "EVALUATOR_HOST_MODELS": f'{{"judge": {{"base_url": "{url}"}}}}',
             "EVALUATOR_HOST_NETWORK_HOSTS": '["*.test:80", "localhost"]',
@@ -96,12 +105,24 @@ async def test_names_whose_servers_are_silent_delay_no_other_workspace(tmp_path:
         server = Server(log=tmp_path / "log", data_dir=home, environment=environment, command=program)
         with server:
             async with clients(server, keys) as (alpha, beta):
-                await flooded(alpha, beta, f"localhost:{url.rpartition(':')[2].partition('/')[0]}")
+                port = f"localhost:{url.rpartition(':')[2].partition('/')[0]}"
+                await flooded(alpha, beta, port, begun=tmp_path / "begun")
             (tmp_path / "ended").touch()
 
 
-async def flooded(alpha: httpx.AsyncClient, beta: httpx.AsyncClient, port: str) -> None:
-    """Let alpha create alerts, send messages and open connections, all to slow names, while beta makes calls."""
+def size_of(file: Path) -> int:
+    return file.stat().st_size if file.exists() else 0
+
+
+async def flooded(alpha: httpx.AsyncClient, beta: httpx.AsyncClient, port: str, *, begun: Path) -> None:
+    """Let alpha create alerts, send messages and open connections, all to slow names, while beta makes calls.
+
+    Args:
+      alpha: Client of the workspace with slow names.
+      beta: Client of another workspace.
+      port: Host name and port of the model.
+      begun: File that has as many bytes as look-ups of slow names have begun.
+    """
     row = {"evaluators": [{"code": "def evaluate(i, o, t):\n    return 1.0"}], "dataset": {"rows": [{"n": 1}]}}
     job = (await alpha.post("/v1/jobs", json=row)).raise_for_status().json()["id"]
     for code, grants in ((ASKING, {"models": ["judge"]}), (REACHING, {"network": [port]})):
@@ -123,7 +144,8 @@ async def flooded(alpha: httpx.AsyncClient, beta: httpx.AsyncClient, port: str) 
             )
         )
     )
-    await asyncio.sleep(0.5)
+    while size_of(begun) < PLACES:
+        await asyncio.sleep(0.01)
     for number in range(2):  # in the second round, alpha's callers have given up, but its look-ups still run
         told = await asked(beta, ASKING, models=["judge"], inputs={"question": f"q{number}"})
         assert told == f"answer to q{number}"
