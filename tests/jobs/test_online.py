@@ -4,7 +4,6 @@ something fails.
 
 import json
 from collections import Counter
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -23,12 +22,6 @@ from tests.model_server import DROP, Fault, ModelServer, Reply, error_body
 
 KEY = 'sk-test/4e1f+very"secret'
 ROWS = [{"question": f"q{n}", "gold": n} for n in range(40)]
-
-
-@pytest.fixture
-async def desk(database_url: str, tmp_path: Path) -> AsyncIterator[Desk]:
-    async with opened(database_url, tmp_path) as made:
-        yield made
 
 
 def target(server: ModelServer, **changes: Any) -> Target:

@@ -4,9 +4,8 @@ event loop.
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ from evaluator_host.platform.jobs.queue import StoredResult
 from evaluator_host.platform.jobs.results import row_previews, row_reader
 from evaluator_host.platform.jobs.results.table import Filter, Results
 from evaluator_host.types.errors import Busy
-from tests.jobs.desk import ON_EACH_DATABASE, WORKSPACE, Desk, opened
+from tests.jobs.desk import ON_EACH_DATABASE, WORKSPACE, Desk
 from tests.tables import tables
 
 
@@ -84,12 +83,6 @@ class GatedFolder(RowsFolder):
 def _gated(one: Any, gate: Gate) -> Any:
     one.gate = gate
     return one
-
-
-@pytest.fixture
-async def desk(database_url: str, tmp_path: Path) -> AsyncIterator[Desk]:
-    async with opened(database_url, tmp_path) as made:
-        yield made
 
 
 @pytest.mark.sampled(2)

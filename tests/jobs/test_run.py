@@ -7,7 +7,6 @@ import errno
 import itertools
 import json
 import os
-from collections.abc import AsyncIterator
 from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
@@ -47,12 +46,6 @@ BAD = Evaluator("bad")
 
 def folders(desk: Desk) -> list[str]:
     return [path.name for path in desk.folder.path.iterdir()] if desk.folder.path.is_dir() else []
-
-
-@pytest.fixture
-async def desk(database_url: str, tmp_path: Path) -> AsyncIterator[Desk]:
-    async with opened(database_url, tmp_path) as made:
-        yield made
 
 
 @pytest.mark.long
