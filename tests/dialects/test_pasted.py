@@ -6,7 +6,13 @@ import pytest
 
 from evaluator_host.engine.service import Service
 from evaluator_host.types.outcome import EvaluationResult
-from tests.dialects.pasted import PASTED, Pasted
+from tests.dialects.pasted import Pasted
+from tests.dialects.pasted_javascript import IN_JAVASCRIPT
+from tests.dialects.pasted_loaders import LOADERS
+from tests.dialects.pasted_names import NAMES
+from tests.dialects.pasted_values import VALUES
+
+PASTED = [*LOADERS, *NAMES, *VALUES, *IN_JAVASCRIPT]
 
 
 def differences(case: Pasted, result: EvaluationResult) -> list[str]:
