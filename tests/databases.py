@@ -21,7 +21,7 @@ import signal
 import sqlite3
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
@@ -31,8 +31,10 @@ import pytest
 from psycopg.types.json import Json
 
 from evaluator_host.engine.sandbox.linux.watchdog import child_pids
-from evaluator_host.platform.store.database import address
+from evaluator_host.platform.store.database import Database, address
 from evaluator_host.platform.store.schema import migrate
+from evaluator_host.platform.store.secrets import SecretBox
+from evaluator_host.platform.store.store import Store
 from tests.leftovers import make_folder
 
 ENGINES = ("sqlite", "postgresql")
@@ -47,6 +49,10 @@ _START_S = 30
 _NUMBERS = itertools.count(1)
 # Nothing needs to reach a disk, since nothing outlives the session; committed data still survives if the server is killed.
 _FAST = ("fsync=off", "full_page_writes=off", "max_connections=200", "shared_buffers=32MB")
+
+_END_OTHERS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+# A copy of a database needs its own id, because it would otherwise count as the original.
+_RENAME = "UPDATE database_identity SET id = %s"
 
 
 class PostgreSQL:
@@ -104,12 +110,8 @@ class PostgreSQL:
 
     def end_connections(self, url: str) -> None:
         """End every connection to a database, as a restart of the server does."""
-        name = urlsplit(url).path.removeprefix("/")
-        with psycopg.connect(self.url(), autocommit=True) as connection:
-            connection.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s AND pid <> pg_backend_pid()",
-                (name,),
-            )
+        with psycopg.connect(url) as connection:
+            connection.execute(_END_OTHERS)
 
     def read(self, url: str) -> dict[str, object]:
         """Return the rows of each table of a database, as JSON."""
@@ -119,9 +121,9 @@ class PostgreSQL:
             return {name: found[0] for (name,), found in zip(names, rows, strict=True) if found}
 
     def restore(self, url: str, tables: dict[str, object]) -> None:
-        """Give each table of a database the rows that `read` returned."""
-        self.end_connections(url)
+        """Give each table of a database the rows that `read` returned, and the database its own id."""
         with psycopg.connect(url) as connection:
+            connection.execute(_END_OTHERS)
             # in this role the server checks no foreign keys, so the tables can change in any order
             steps = ["SET session_replication_role = replica", *(f'DELETE FROM "{name}"' for name in tables)]
             connection.execute(";".join(steps).encode())
@@ -129,6 +131,7 @@ class PostgreSQL:
                 if rows:
                     step = f'INSERT INTO "{name}" SELECT * FROM json_populate_recordset(NULL::"{name}", %s)'
                     connection.execute(step.encode(), [Json(rows)])
+            connection.execute(_RENAME, [_new_identity()])
 
     def freeze(self) -> None:
         """Stop answering, without closing anything."""
@@ -191,10 +194,20 @@ class PostgreSQL:
                 os.kill(pid, number)
 
 
-def _rename(url: str) -> None:
-    """Give a copy of a PostgreSQL database its own id, because a copy would otherwise count as the original."""
-    with psycopg.connect(url) as connection:
-        connection.execute("UPDATE database_identity SET id = %s", (_new_identity(),))
+@contextlib.asynccontextmanager
+async def opened_store(url: str, folder: Path) -> AsyncIterator[Store]:
+    """Open the store of a database that has all tables. `open_store` checks each column, which takes longer than many
+    tests.
+
+    Args:
+      url: URL of the database.
+      folder: Data directory, which has the key of secrets.
+    """
+    store = Store(Database(address(url, folder)), SecretBox(None, folder))
+    try:
+        yield store
+    finally:
+        await store.close()
 
 
 def _new_identity() -> str:
@@ -248,14 +261,16 @@ class Databases:
         template = self._migrated[engine]
         if engine == "postgresql":
             made = self.postgresql.make_database(template=urlsplit(template).path.removeprefix("/"))
-            _rename(made)
+            with psycopg.connect(made) as connection:
+                connection.execute(_RENAME, [_new_identity()])
             return made
         made = self.make_empty(engine)
         file = Path(made.removeprefix("sqlite:///"))
         file.parent.mkdir(mode=0o700)
         shutil.copy(template.removeprefix("sqlite:///"), file)
         with contextlib.closing(sqlite3.connect(file)) as database, database:
-            database.execute("UPDATE database_identity SET id = ?", (_new_identity(),))
+            database.execute("PRAGMA synchronous = OFF")
+            database.execute(_RENAME.replace("%s", "?"), [_new_identity()])
         return made
 
     @contextlib.contextmanager
@@ -271,7 +286,6 @@ class Databases:
         self._new = self._new or self.postgresql.read(url)
         yield url
         self.postgresql.restore(url, self._new)
-        _rename(url)
         self._lent.append(url)
 
     def make_empty(self, engine: str) -> str:

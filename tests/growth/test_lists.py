@@ -15,11 +15,11 @@ from evaluator_host.platform.evaluators.table import EvaluatorTable, EvaluatorVe
 from evaluator_host.platform.jobs.schema import JobEvaluatorTable, JobTable
 from evaluator_host.platform.labels.table import LabelQueueTable, Labels, LabelState, LabelTable
 from evaluator_host.platform.models.table import ModelAnswerTable, RecordedAnswer
-from evaluator_host.platform.store.store import Store, open_store
+from evaluator_host.platform.store.store import Store
 from evaluator_host.platform.store.tables import ApiKeyTable, AuditTable, EntityTable, WorkspaceTable
 from evaluator_host.platform.traces.table import Traces, TraceTable
 from evaluator_host.types.jobs import JobStatus
-from tests.databases import EACH_ENGINE, Databases
+from tests.databases import EACH_ENGINE, Databases, opened_store
 from tests.growth.counted import cost, learn
 from tests.store.records import WORKSPACE
 from tests.tables import tables
@@ -356,7 +356,7 @@ async def add(store: Store, rows: Iterable[tuple[Any, list[dict[str, Any]]]]) ->
 async def test_nothing_grows_faster_than_its_work(engine: str, kind: str, databases: Databases, tmp_path: Path) -> None:
     things = KINDS[kind]
     works = {**things.same, **things.with_all}
-    async with open_store(databases.make(engine), tmp_path) as store:
+    async with opened_store(databases.make(engine), tmp_path) as store:
         await add(store, things.rows(range(FEW)))
         few = {name: await cost(store.database, lambda w=work: w(store, FEW)) for name, work in works.items()}
         await add(store, things.rows(range(FEW, TIMES * FEW)))

@@ -13,8 +13,8 @@ from evaluator_host.platform.jobs.queue import StoredResult
 from evaluator_host.platform.jobs.records import Job
 from evaluator_host.platform.jobs.results.table import Filter, Sort
 from evaluator_host.platform.store.database import DatabaseKind
-from evaluator_host.platform.store.store import Store, open_store
-from tests.databases import EACH_ENGINE, Databases
+from evaluator_host.platform.store.store import Store
+from tests.databases import EACH_ENGINE, Databases, opened_store
 from tests.growth.counted import Count, cost, learn
 from tests.store.records import queued
 from tests.tables import tables
@@ -89,7 +89,7 @@ async def _filled(store: Store, rows: int) -> Job:
 async def jobs(
     request: pytest.FixtureRequest, databases: Databases, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Jobs]:
-    async with open_store(databases.make(request.param), tmp_path_factory.mktemp("store")) as store:
+    async with opened_store(databases.make(request.param), tmp_path_factory.mktemp("store")) as store:
         few, many = await _filled(store, FEW), await _filled(store, TIMES * FEW)
         await learn(store)
         yield Jobs(store, few, many)

@@ -11,9 +11,9 @@ from sqlalchemy import insert
 from evaluator_host.platform.jobs.records import DesiredState
 from evaluator_host.platform.jobs.schema import JobEvaluatorTable, JobTable
 from evaluator_host.platform.store.database import row_values
-from evaluator_host.platform.store.store import Store, open_store
+from evaluator_host.platform.store.store import Store
 from evaluator_host.types.jobs import JobStatus
-from tests.databases import EACH_ENGINE, Databases
+from tests.databases import EACH_ENGINE, Databases, opened_store
 from tests.growth.counted import Count, cost, learn
 from tests.store.records import WORKSPACE, dataset, evaluators
 from tests.tables import tables
@@ -27,7 +27,7 @@ SETS: Final = {"qa": datetime(2020, 1, 1, tzinfo=UTC), "other": datetime(2025, 1
 @pytest.fixture(params=EACH_ENGINE)
 async def store(request: pytest.FixtureRequest, databases: Databases, tmp_path: Path) -> AsyncIterator[Store]:
     # PostgreSQL's statistics about the rows of an earlier test would change how it reads
-    async with open_store(databases.make(request.param), tmp_path) as opened:
+    async with opened_store(databases.make(request.param), tmp_path) as opened:
         yield opened
 
 

@@ -23,11 +23,11 @@ from evaluator_host.platform.jobs.scheduler import Scheduler, owner_name
 from evaluator_host.platform.jobs.service import JobService
 from evaluator_host.platform.jobs.spec import JobSpec
 from evaluator_host.platform.models.access import ModelAccess
-from evaluator_host.platform.store.store import Store, open_store
+from evaluator_host.platform.store.store import Store
 from evaluator_host.types.errors import NotFound
 from evaluator_host.types.evaluator import Evaluator
 from evaluator_host.types.jobs import JobConfig, JobReport, JobStatus
-from tests.databases import EACH_ENGINE
+from tests.databases import EACH_ENGINE, opened_store
 from tests.fake_runner import FakeBackend
 from tests.no_packages import NoPackages
 from tests.tables import tables
@@ -91,7 +91,7 @@ async def opened(database_url: str, folder: Path, *, jobs_at_once: int = 2) -> A
     backend = FakeBackend()
     settings = Settings(data_dir=folder, max_sandboxes_per_evaluator=2)
     pool = Pool(backend, PoolLimits(idle_sandboxes=0, grace_s=0.05, max_per_evaluator=2))
-    async with open_store(database_url, folder) as store:
+    async with opened_store(database_url, folder) as store:
         service = Service(settings, pool, Metrics(), NoPackages(), LimitedProcesses())  # type: ignore[arg-type]
         rows = RowsFolder(folder / "datasets")
         models = ModelAccess(settings, secrets=store.secrets, any_key=store.keys.any_made)

@@ -17,6 +17,7 @@ from evaluator_host.platform.jobs.results.table import Filter
 from evaluator_host.platform.jobs.spec import JobSpec
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.jobs import JobReport, JobStatus, Target
+from tests.databases import Databases
 from tests.jobs.desk import OK, WORKSPACE, Desk, opened
 
 LONG_DIVISION = "{{ item.a | int(base=16) is divisibleby(item.b | int(base=16)) }}"
@@ -24,9 +25,8 @@ LONG_NUMBERS = [{"a": "f" * 4_000_000, "b": "e" * 2_000_000}]
 
 
 @pytest.fixture(scope="module")
-async def desk(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Desk]:
-    folder = tmp_path_factory.mktemp("desk")
-    async with opened(f"sqlite:///{folder}/host.db", folder) as made:
+async def desk(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Desk]:
+    async with opened(databases.make("sqlite"), tmp_path_factory.mktemp("desk")) as made:
         yield made
 
 
@@ -90,13 +90,12 @@ async def test_a_template_that_cannot_be_compiled_is_refused_with_its_field(desk
 @pytest.mark.slow
 @pytest.mark.long
 async def test_a_template_that_takes_too_long_fails_the_job_even_after_a_restart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rendering, "_LIMITS", replace(rendering._LIMITS, cpu_s=1))
-    database = f"sqlite:///{tmp_path}/host.db"
-    async with opened(database, tmp_path) as desk:
+    async with opened(database_url, tmp_path) as desk:
         job = await start(desk, LONG_DIVISION, LONG_NUMBERS)
-    async with opened(database, tmp_path) as desk:
+    async with opened(database_url, tmp_path) as desk:
         before_s = time.process_time()
         ended = await desk.ended(job)
         assert (ended.status, ended.error and ended.error.code) == (JobStatus.FAILED, "limit_exceeded")

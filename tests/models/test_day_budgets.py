@@ -15,6 +15,7 @@ from evaluator_host.platform.models.commands import cost_text
 from evaluator_host.platform.models.gateway.days import DayBudgets
 from evaluator_host.platform.store.store import Store, open_store
 from evaluator_host.types.evaluator import ModelBudget
+from tests.databases import opened_store
 from tests.tables import tables
 
 WORKSPACE = "default"
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.timeout(120)
 async def stores(database_url: str, tmp_path: Path) -> AsyncIterator[list[Store]]:
     """Open three stores on one database, as three processes would."""
     async with AsyncExitStack() as opened:
-        yield [await opened.enter_async_context(open_store(database_url, tmp_path)) for _ in range(3)]
+        yield [await opened.enter_async_context(opened_store(database_url, tmp_path)) for _ in range(3)]
 
 
 def processes(stores: list[Store], budget: ModelBudget) -> list[DayBudgets]:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from evaluator_host.platform.models.table import PART_BYTES, RecordedAnswer
-from evaluator_host.platform.store.store import Store, open_store
+from evaluator_host.platform.store.store import Store
+from tests.databases import opened_store
 from tests.store.records import WORKSPACE
 from tests.tables import tables
 
@@ -21,7 +22,7 @@ BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
 @pytest.fixture
 async def store(database_url: str, tmp_path: Path) -> AsyncIterator[Store]:
-    async with open_store(database_url, tmp_path) as opened:
+    async with opened_store(database_url, tmp_path) as opened:
         yield opened
 
 
@@ -44,6 +45,7 @@ async def test_the_oldest_answers_go_before_the_limit_is_passed_by_much(
     assert (await models.count_answers(WORKSPACE), await models.count_answers(OTHER)) == ((0, 0), (1, 0))
 
 
+@pytest.mark.sampled(2)
 async def test_an_export_holds_few_large_answers_at_a_time(store: Store) -> None:
     models, large = tables(store).models, "x" * PART_BYTES
     for n in range(12):

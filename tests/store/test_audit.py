@@ -14,7 +14,7 @@ from evaluator_host.platform.store.audit import AuditEntry, AuditLog
 from evaluator_host.platform.store.store import Store, open_store
 from evaluator_host.platform.traces.table import Traces
 from evaluator_host.types.errors import StoreUnavailable
-from tests.databases import Databases
+from tests.databases import Databases, opened_store
 
 NOW = datetime.now(UTC)
 ENTRY = AuditEntry(
@@ -25,7 +25,7 @@ ENTRY = AuditEntry(
 
 @pytest.fixture
 async def store(database_url: str, tmp_path: Path) -> AsyncIterator[Store]:
-    async with open_store(database_url, tmp_path) as opened:
+    async with opened_store(database_url, tmp_path) as opened:
         yield opened
 
 

@@ -23,13 +23,13 @@ from evaluator_host.platform.store.schema import migrate
 from evaluator_host.platform.store.store import Store, open_read_only, open_store
 from evaluator_host.platform.store.tables import WorkspaceTable
 from evaluator_host.types.errors import Misconfigured, StoreUnavailable
-from tests.databases import Databases
+from tests.databases import Databases, opened_store
 from tests.relay import Relay
 
 
 @pytest.fixture
 async def store(database_url: str, tmp_path: Path) -> AsyncIterator[Store]:
-    async with open_store(database_url, tmp_path) as opened:
+    async with opened_store(database_url, tmp_path) as opened:
         yield opened
 
 
@@ -55,6 +55,7 @@ async def test_a_transaction_is_kept_as_a_whole_or_not_at_all(store: Store) -> N
     assert await names(store) == ["default", "kept"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("writes", [False, True])
 async def test_slow_statements_of_one_workspace_do_not_delay_another(store: Store, *, writes: bool) -> None:
     ended: list[str] = []

@@ -24,11 +24,12 @@ from evaluator_host.platform.jobs.results.comparison import ComparedRows, Side
 from evaluator_host.platform.jobs.schema import JobEvaluatorTable, JobTable
 from evaluator_host.platform.jobs.spec import StoredSpec, evaluator_to_json, spec_from_json, spec_to_json
 from evaluator_host.platform.jobs.table import Jobs
-from evaluator_host.platform.store.store import Store, open_store
+from evaluator_host.platform.store.store import Store
 from evaluator_host.types.errors import InUse, InvalidRequest, NameTaken, NotFound, StoreUnavailable
 from evaluator_host.types.evaluator import Evaluator
 from evaluator_host.types.jobs import Failures, JobConfig, JobStatus
 from evaluator_host.types.outcome import Note
+from tests.databases import opened_store
 from tests.store.records import FACTS, WORKSPACE, dataset, evaluators, queued, result
 from tests.tables import tables
 
@@ -50,7 +51,7 @@ def counted_statements() -> Iterator[list[str]]:
 
 @pytest.fixture
 async def store(database_url: str, tmp_path: Path) -> AsyncIterator[Store]:
-    async with open_store(database_url, tmp_path) as opened:
+    async with opened_store(database_url, tmp_path) as opened:
         yield opened
 
 
@@ -89,6 +90,7 @@ async def test_a_name_is_taken_until_it_is_replaced_or_released(store: Store) ->
     assert await tables(store).datasets.ids() == frozenset()
 
 
+@pytest.mark.sampled(2)
 async def test_more_unused_data_sets_than_one_statement_can_name_are_forgotten(store: Store) -> None:
     made = await dataset(store)
     names = [column.name for column in DatasetTable.__table__.columns]
@@ -679,6 +681,7 @@ async def test_a_failed_job_is_either_resumed_or_deleted(store: Store, monkeypat
     assert resumed.status is JobStatus.QUEUED
 
 
+@pytest.mark.sampled(2)
 async def test_old_jobs_are_deleted_without_reading_their_requests(store: Store) -> None:
     for _ in range(20):
         await finished(store, [1.0])

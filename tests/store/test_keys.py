@@ -12,16 +12,17 @@ from sqlalchemy import select
 from evaluator_host.platform.http.auth.keyring import Keyring
 from evaluator_host.platform.store import database
 from evaluator_host.platform.store.keys import Keys, key_id_of, token_hash
-from evaluator_host.platform.store.store import Store, open_store
+from evaluator_host.platform.store.store import Store
 from evaluator_host.platform.store.tables import WorkspaceTable
 from evaluator_host.types.errors import InvalidRequest, NameTaken, NotFound, Unauthorized
+from tests.databases import opened_store
 
 NOW = datetime.now(UTC)
 
 
 @pytest.fixture
 async def store(database_url: str, tmp_path: Path) -> AsyncIterator[Store]:
-    async with open_store(database_url, tmp_path) as opened:
+    async with opened_store(database_url, tmp_path) as opened:
         yield opened
 
 
@@ -139,7 +140,7 @@ async def test_a_keyring_sees_every_change_and_asks_no_file_that_nobody_wrote(
         return list(asked)
 
     is_file = database_url.startswith("sqlite")
-    async with open_store(database_url, tmp_path) as other:  # stands in for another host, or for the command line
+    async with opened_store(database_url, tmp_path) as other:  # stands in for another host, or for the command line
         assert (await asks(), keyring.required) == (["any_made"], False)
         await asks()  # after this, the first connection has created its files
         assert await asks() == ([] if is_file else ["any_made"])

@@ -10,13 +10,14 @@ import pytest
 from sqlalchemy import update
 
 from evaluator_host.platform.labels.table import Labels, LabelTable
-from evaluator_host.platform.store.store import Store, open_store
+from evaluator_host.platform.store.store import Store
+from tests.databases import opened_store
 from tests.store.records import WORKSPACE, dataset
 
 
 @pytest.fixture
 async def store(database_url: str, tmp_path: Path) -> AsyncIterator[Store]:
-    async with open_store(database_url, tmp_path) as opened:
+    async with opened_store(database_url, tmp_path) as opened:
         yield opened
 
 

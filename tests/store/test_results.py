@@ -7,9 +7,9 @@ import pytest
 
 from evaluator_host.platform.jobs.records import Job
 from evaluator_host.platform.jobs.results.table import Filter, Sort
-from evaluator_host.platform.store.store import Store, open_store
+from evaluator_host.platform.store.store import Store
 from evaluator_host.types.errors import InvalidRequest
-from tests.databases import EACH_ENGINE, Databases
+from tests.databases import EACH_ENGINE, Databases, opened_store
 from tests.store.records import queued, result
 from tests.tables import tables
 
@@ -23,7 +23,7 @@ async def store(
     """A store on each kind of database in turn. The tests share its jobs and only read them; a test that changes a job
     creates a new job.
     """
-    async with open_store(databases.make(request.param), tmp_path_factory.mktemp("store")) as opened:
+    async with opened_store(databases.make(request.param), tmp_path_factory.mktemp("store")) as opened:
         yield opened
 
 

@@ -228,6 +228,7 @@ def test_a_migration_that_fails_changes_nothing(
     migrate(where)
 
 
+@pytest.mark.long
 def test_a_migration_that_is_killed_changes_nothing_and_leaves_one_copy(databases, tmp_path: Path) -> None:
     where = address(databases.make_empty("sqlite"), tmp_path)
     assert where.file is not None

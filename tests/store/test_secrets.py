@@ -13,6 +13,7 @@ from evaluator_host.platform.store.secrets import SecretBox
 from evaluator_host.platform.store.store import Store, open_store
 from evaluator_host.platform.store.tables import SecretTable
 from evaluator_host.types.errors import InvalidRequest, Misconfigured, NotFound
+from tests.databases import opened_store
 
 VALUE = "sk-proj-0123456789abcdef"
 WORKSPACE = "default"
@@ -20,7 +21,7 @@ WORKSPACE = "default"
 
 @pytest.fixture
 async def store(database_url: str, tmp_path: Path) -> AsyncIterator[Store]:
-    async with open_store(database_url, tmp_path) as opened:
+    async with opened_store(database_url, tmp_path) as opened:
         yield opened
 
 

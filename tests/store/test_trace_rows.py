@@ -11,10 +11,10 @@ import pytest
 from sqlalchemy import event
 
 from evaluator_host.engine.system.memory import MemoryBudget
-from evaluator_host.platform.store.store import open_store
 from evaluator_host.platform.traces.live_traffic import Traffic
 from evaluator_host.platform.traces.table import Traces
 from evaluator_host.types.errors import Busy, NotFound, TooLarge
+from tests.databases import opened_store
 from tests.loop_watch import held_s, watching
 from tests.store.records import WORKSPACE
 from tests.store.test_usage import CONTENT, TRACE
@@ -27,7 +27,7 @@ MB = 1 << 20
 async def test_traces_as_rows_take_bounded_memory_and_do_not_hold_the_event_loop(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with open_store(database_url, tmp_path) as store:
+    async with opened_store(database_url, tmp_path) as store:
         made = await tables(store).evaluators.create_evaluator(WORKSPACE, "exact", CONTENT)
         known, budget = Traces(store.database), MemoryBudget(1 << 30)
         traffic = Traffic(Mock(), Mock(), known, Mock())
@@ -62,7 +62,7 @@ async def test_an_evaluator_is_deleted_in_parts_with_its_versions_and_traces(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("evaluator_host.platform.evaluators.table._DELETED_AT_ONCE", 4)
-    async with open_store(database_url, tmp_path) as store:
+    async with opened_store(database_url, tmp_path) as store:
         kept, known = tables(store).evaluators, Traces(store.database)
         for name in ("other", "exact"):
             made = await kept.create_evaluator(WORKSPACE, name, CONTENT)
@@ -102,7 +102,7 @@ async def test_an_evaluator_is_deleted_in_parts_with_its_versions_and_traces(
 async def test_the_mean_of_live_scores_is_the_same_in_every_database(
     database_url: str, tmp_path: Path, scores: list[float | None], mean: float | None
 ) -> None:
-    async with open_store(database_url, tmp_path) as store:
+    async with opened_store(database_url, tmp_path) as store:
         made = await tables(store).evaluators.create_evaluator(WORKSPACE, "exact", CONTENT)
         known = Traces(store.database)
         since = TRACE.received_at - timedelta(seconds=1)

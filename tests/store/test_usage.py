@@ -15,7 +15,7 @@ from evaluator_host.platform.jobs.queue import StoredOutput
 from evaluator_host.platform.jobs.records import Job
 from evaluator_host.platform.labels.table import LabelQueueTable, Labels, LabelState, StoredLabel
 from evaluator_host.platform.store.database import DatabaseKind
-from evaluator_host.platform.store.store import Store, open_store
+from evaluator_host.platform.store.store import Store
 from evaluator_host.platform.store.tables import SecretTable
 from evaluator_host.platform.store.usage import Quota, StorageUsage
 from evaluator_host.platform.traces.table import ScoredTrace, Traces
@@ -23,6 +23,7 @@ from evaluator_host.types.errors import InUse, MachineExhausted, OverQuota
 from evaluator_host.types.jobs import JobStatus
 from evaluator_host.types.stored import UsageReport
 from evaluator_host.vendors.nemo.entities import Entities, EntityKind, Place
+from tests.databases import opened_store
 from tests.store.records import FACTS, WORKSPACE, dataset, evaluators, queued, result
 from tests.tables import tables
 
@@ -33,7 +34,7 @@ TRACE = ScoredTrace("", 1, "t", datetime.now(UTC), "scored", 1.0, True, None, "r
 
 @pytest.fixture
 async def store(database_url: str, tmp_path: Path) -> AsyncIterator[Store]:
-    async with open_store(database_url, tmp_path) as opened:
+    async with opened_store(database_url, tmp_path) as opened:
         yield opened
 
 

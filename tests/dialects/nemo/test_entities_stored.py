@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evaluator_host.platform.store.store import Store, open_store
+from evaluator_host.platform.store.store import Store
 from evaluator_host.platform.store.usage import Quota, StorageUsage
 from evaluator_host.types.errors import InvalidRequest, OverQuota
 from evaluator_host.vendors.nemo.bundles import checked
@@ -18,6 +18,7 @@ from evaluator_host.vendors.nemo.entities import Entities, Entity, EntityKind, O
 from evaluator_host.vendors.nemo.filters import every
 from evaluator_host.vendors.nemo.names import page_kept
 from evaluator_host.vendors.nemo.namespaces import Namespaces
+from tests.databases import opened_store
 from tests.loop_watch import watching
 
 MB = 1 << 20
@@ -28,7 +29,7 @@ HELD_S = 0.4  # maximum processor seconds of a callback; reading all objects at 
 
 @pytest.fixture
 async def store(database_url: str, tmp_path: Path) -> AsyncIterator[Store]:
-    async with open_store(database_url, tmp_path) as opened:
+    async with opened_store(database_url, tmp_path) as opened:
         yield opened
 
 

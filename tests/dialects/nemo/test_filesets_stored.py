@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from evaluator_host.platform.store.store import open_store
 from evaluator_host.types.errors import HostError, NotFound
 from evaluator_host.vendors.nemo.blobs import BlobFolder
 from evaluator_host.vendors.nemo.entities import Entities, EntityKind, Place, stored_files
 from evaluator_host.vendors.nemo.filesets import Filesets
 from evaluator_host.vendors.nemo.metrics import NemoMetrics
 from evaluator_host.vendors.nemo.namespaces import Namespaces
+from tests.databases import opened_store
 
 SET = ("default", "default", "rows")
 
@@ -33,7 +33,7 @@ class Blobs(BlobFolder):
 
 @pytest.fixture
 async def entities(database_url: str, tmp_path: Path) -> AsyncIterator[tuple[Entities, Filesets]]:
-    async with open_store(database_url, tmp_path) as store:
+    async with opened_store(database_url, tmp_path) as store:
         made = Entities(store.database, store.usage)
         yield made, Filesets(made, Blobs(tmp_path / "blobs", max_bytes=1 << 20), store.usage)
 
