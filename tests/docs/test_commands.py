@@ -21,7 +21,7 @@ from tests.conftest import DATA_DIR
 from tests.databases import Databases
 from tests.docs.blocks import DOCUMENTS, ROOT, Block, blocks, name
 from tests.node_client import NODE, installed
-from tests.server import Server, index_environment
+from tests.server import FORKED, Server, index_environment
 
 pytestmark = pytest.mark.engine
 
@@ -35,7 +35,7 @@ VOLATILE = {"timing_ms", "rows_per_s", "digest", "runtime", "peak_memory_kb", "p
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(log=tmp_path_factory.mktemp("server") / "log") as running:
+    with Server(log=tmp_path_factory.mktemp("server") / "log", environment=FORKED) as running:
         yield running
 
 

@@ -11,7 +11,7 @@ import pytest
 from evaluator_host.client import Client
 from evaluator_host.types.errors import InvalidRequest, NameTaken
 from tests import forked
-from tests.server import Server, index_environment
+from tests.server import FORKED, Server, index_environment
 
 CONFIG = """
 description: Capitals
@@ -60,7 +60,7 @@ def near(inputs, outputs, trace):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(log=tmp_path_factory.mktemp("server") / "log") as running:
+    with Server(log=tmp_path_factory.mktemp("server") / "log", environment=FORKED) as running:
         yield running
 
 

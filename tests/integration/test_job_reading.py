@@ -14,7 +14,7 @@ from evaluator_host.types.evaluator import Evaluator, Isolation
 from evaluator_host.types.jobs import Failures
 from tests import forked
 from tests.both_clients import FLAVOURS, open_client
-from tests.server import Server
+from tests.server import FORKED, Server
 
 STRICT = """
 def evaluate(inputs, outputs, trace):
@@ -31,7 +31,7 @@ ROWS = [{"n": n, "answer": None if n % 3 == 0 else "[" if n == 5 else "a" * (n %
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with Server(log=tmp_path_factory.mktemp("server") / "log") as server:
+    with Server(log=tmp_path_factory.mktemp("server") / "log", environment=FORKED) as server:
         yield server.url
 
 

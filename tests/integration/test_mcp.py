@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.conftest import DATA_DIR
-from tests.server import Server, new_home
+from tests.server import FORKED, Server, new_home
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -28,7 +28,7 @@ LEGACY = (
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     home = tmp_path_factory.mktemp("server")
-    with Server(log=home / "log", data_dir=new_home(home)) as running:
+    with Server(log=home / "log", data_dir=new_home(home), environment=FORKED) as running:
         yield running
 
 

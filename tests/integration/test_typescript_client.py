@@ -9,7 +9,7 @@ import pytest
 
 from tests.docs.blocks import Block, blocks
 from tests.node_client import MODULES, SOURCE, installed, node
-from tests.server import Server, free_port, new_home
+from tests.server import FORKED, Server, free_port, new_home
 
 EXAMPLES = [block for block in blocks(SOURCE / "README.md") if block.language in ("ts", "text")]
 pytestmark = pytest.mark.engine
@@ -24,7 +24,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     home = tmp_path_factory.mktemp("server")
-    with Server(log=home / "log", data_dir=new_home(home)) as running:
+    with Server(log=home / "log", data_dir=new_home(home), environment=FORKED) as running:
         yield running
 
 

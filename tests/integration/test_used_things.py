@@ -12,13 +12,13 @@ from evaluator_host.types.evaluator import Evaluator
 from evaluator_host.types.jobs import Target
 from evaluator_host.types.models import RegisteredModel
 from tests import forked
-from tests.server import PREWARMED, Server
+from tests.server import FORKED, Server
 
 EXACT = Evaluator("def evaluate(inputs, outputs, trace):\n    return 1.0\n")
 OTHER = Evaluator("def evaluate(inputs, outputs, trace):\n    return 0.5\n")
 ROWS: list[dict[str, Any]] = [{"question": "France?", "outputs": "Paris"}]
 MODEL = "http://127.0.0.1:9/v1"
-HOST = {**PREWARMED, "EVALUATOR_HOST_JUDGE_HOSTS": '["127.0.0.1:9"]', "EVALUATOR_HOST_CODE_SECRETS": '["*"]'}
+HOST = {**FORKED, "EVALUATOR_HOST_JUDGE_HOSTS": '["127.0.0.1:9"]', "EVALUATOR_HOST_CODE_SECRETS": '["*"]'}
 MONDAYS = "0 7 * * 1"
 LOW = {"below": 0.5}
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from evaluator_host import Client, Evaluator
-from tests.server import Server, new_home
+from tests.server import FORKED, Server, new_home
 
 pytestmark = pytest.mark.engine
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.engine
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     home = tmp_path_factory.mktemp("server")
-    with Server(log=home / "log", data_dir=new_home(home)) as running:
+    with Server(log=home / "log", data_dir=new_home(home), environment=FORKED) as running:
         yield running
 
 
