@@ -4,6 +4,7 @@ import ast
 import json
 import re
 import tomllib
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,6 @@ import pytest
 
 from evaluator_host.client import HostUnreachable
 from evaluator_host.engine.config.settings import Settings
-from evaluator_host.engine.contracts.base import Dialect
 from evaluator_host.engine.contracts.table import all_dialects
 from evaluator_host.platform.evaluators.bodies import EvaluatorIn, LimitsIn, RowIn, SettingsIn
 from evaluator_host.selftest.catalogue import load_attacks
@@ -22,7 +22,7 @@ from evaluator_host.types.plugin_folders import OWN_CONTRACTS
 from evaluator_host.types.warnings import WARNINGS
 from tests.described import described_app
 from tests.docs import coming_from, commands, routes
-from tests.docs.blocks import DOCUMENTS, ROOT, name, read
+from tests.docs.blocks import DOCUMENTS, ROOT, read
 
 CLI = read("docs/cli.md")
 API = read("docs/api.md")
@@ -33,14 +33,6 @@ MODULE_PATH = r"^[\w.-]+(?:/[\w.-]+)*/[\w.-]+\.(?:py|mjs|cjs|json)$"
 NOT_OURS = ("custom/",)  # a folder in the projects of UiPath's users, not in this repository
 PICTURES = ("workbench", "comparison")  # pictures that tests/pictures.py takes
 THEMES = ("light", "dark")
-PAGES = [
-    file
-    for file in (
-        *(ROOT / "evaluator_host").rglob("*.py"),
-        *(ROOT / "evaluator_host" / "web" / "ui" / "src").rglob("*.ts*"),
-    )
-    if re.search(r"(?:/help/|docs/)[\w/.-]+#", file.read_text())
-]
 
 
 def openapi() -> dict[str, Any]:
@@ -67,16 +59,16 @@ def test_settings_md_has_every_setting_and_no_other() -> None:
     assert documented == [field.upper() for field in Settings.model_fields]
 
 
-@pytest.mark.parametrize("field", Settings.model_fields)
-def test_settings_md_says_the_default_and_what_a_setting_is(field: str) -> None:
-    info = Settings.model_fields[field]
-    start = f"- `EVALUATOR_HOST_{field.upper()}`"
-    (row,) = [line for line in read("docs/settings.md").splitlines() if re.match(rf"{start}[ :]", line)]
-    assert info.description
-    assert info.description in row
-    if info.default_factory is None and info.default not in (None, (), ""):
-        default = getattr(info.default, "value", info.default)
-        assert row.startswith(f"{start} (`{json.dumps(default) if isinstance(default, tuple) else default}`): ")
+def test_settings_md_says_the_default_and_what_a_setting_is() -> None:
+    lines = read("docs/settings.md").splitlines()
+    for field, info in Settings.model_fields.items():
+        start = f"- `EVALUATOR_HOST_{field.upper()}`"
+        (row,) = [line for line in lines if line.startswith((f"{start} ", f"{start}:"))]
+        assert info.description, field
+        assert info.description in row
+        if info.default_factory is None and info.default not in (None, (), ""):
+            default = getattr(info.default, "value", info.default)
+            assert row.startswith(f"{start} (`{json.dumps(default) if isinstance(default, tuple) else default}`): ")
 
 
 @pytest.mark.slow
@@ -85,37 +77,36 @@ def test_api_md_has_every_route_of_the_host_and_no_other() -> None:
     assert page == routes.written(page), "run python -m tests.docs.routes, which writes the list"
 
 
-@pytest.mark.parametrize("code", ErrorCode)
-def test_api_md_has_every_error_of_a_row(code: ErrorCode) -> None:
-    assert re.search(rf"^- `{code}`: ", API, re.MULTILINE)
+def test_api_md_has_every_error_of_a_row() -> None:
+    assert [code for code in ErrorCode if not re.search(rf"^- `{code}`: ", API, re.MULTILINE)] == []
 
 
-@pytest.mark.parametrize("kind", error_classes(), ids=lambda kind: kind.__name__)
-def test_api_md_has_every_error_of_the_host_with_its_status(kind: type[HostError]) -> None:
-    if kind is HostUnreachable:  # only the client raises this error, so it has no status
-        assert f"`{kind.code}`" in API
-        return
-    rows = [line for line in API.splitlines() if f"`{kind.code}`" in line and line.startswith(f"- {kind.status} ")]
-    assert len(rows) == 1
+def test_api_md_has_every_error_of_the_host_with_its_status() -> None:
+    for kind in error_classes():
+        if kind is HostUnreachable:  # only the client raises this error, so it has no status
+            assert f"`{kind.code}`" in API
+            continue
+        rows = [line for line in API.splitlines() if f"`{kind.code}`" in line and line.startswith(f"- {kind.status} ")]
+        assert len(rows) == 1, kind
 
 
-@pytest.mark.parametrize("code", WARNINGS)
-def test_api_md_says_what_each_warning_means_and_whether_the_score_is_doubtful(code: str) -> None:
-    kind = WARNINGS[code]
+def test_api_md_says_what_each_warning_means_and_whether_the_score_is_doubtful() -> None:
     doubtful, _, others = API.partition("\nThese make the score doubtful:\n")[2].partition(
         "\nThese do not make the score doubtful:\n"
     )
-    assert f"- `{code}`: {kind.meaning}" in (doubtful if kind.doubtful else others).splitlines()
+    for code, kind in WARNINGS.items():
+        assert f"- `{code}`: {kind.meaning}" in (doubtful if kind.doubtful else others).splitlines()
 
 
-@pytest.mark.parametrize(("dialect", "code"), OF_DIALECTS)
-def test_the_page_of_a_dialect_says_what_its_own_warnings_mean(dialect: Dialect, code: str) -> None:
-    kind = dialect.warnings[code]
-    assert f"| `{code}` | {kind.meaning} |" in read(f"docs/dialects/{dialect.contract}.md").splitlines()
-    assert code not in WARNINGS
-    assert (kind.doubtful, kind.mend) == (False, None), (
-        "a dialect's own warning must not make scores doubtful or have a remedy, because tallies do not know it"
-    )
+def test_the_page_of_a_dialect_says_what_its_own_warnings_mean() -> None:
+    for dialect, code in OF_DIALECTS:
+        kind = dialect.warnings[code]
+        assert f"| `{code}` | {kind.meaning} |" in read(f"docs/dialects/{dialect.contract}.md").splitlines()
+        assert code not in WARNINGS
+        assert (kind.doubtful, kind.mend) == (False, None), (
+            f"{code}: a dialect's own warning must not make scores doubtful or have a remedy, because tallies do not "
+            "know it"
+        )
 
 
 def test_each_warning_that_is_made_is_in_a_catalogue_and_the_reverse() -> None:
@@ -185,9 +176,9 @@ def test_api_md_has_every_field_of_a_request() -> None:
     assert not missing
 
 
-@pytest.mark.parametrize("contract", OWN_CONTRACTS)
-def test_contracts_md_has_every_contract_of_the_host(contract: str) -> None:
-    assert re.search(rf"^\| `{contract}` \|", read("docs/contracts.md"), re.MULTILINE)
+def test_contracts_md_has_every_contract_of_the_host() -> None:
+    page = read("docs/contracts.md")
+    assert [one for one in OWN_CONTRACTS if not re.search(rf"^\| `{one}` \|", page, re.MULTILINE)] == []
 
 
 def test_coming_from_md_has_the_table_of_all_platforms() -> None:
@@ -201,11 +192,10 @@ def test_cli_md_has_every_command() -> None:
     assert page == commands.written(page), "run python -m tests.docs.commands, which writes the sections"
 
 
-@pytest.mark.parametrize("title", commands.leaf_commands())
-def test_help_shows_the_form_of_an_option_that_may_be_repeated(title: str) -> None:
-    command = commands.leaf_commands()[title]
-    shown = command.get_help(command.make_context(title, [], resilient_parsing=True))
-    assert not re.findall(r"^ +-.*<list\[.*", shown, re.MULTILINE)
+def test_help_shows_the_form_of_an_option_that_may_be_repeated() -> None:
+    for title, command in commands.leaf_commands().items():
+        shown = command.get_help(command.make_context(title, [], resilient_parsing=True))
+        assert not re.findall(r"^ +-.*<list\[.*", shown, re.MULTILINE), title
 
 
 def test_cli_md_has_no_option_that_does_not_exist() -> None:
@@ -215,22 +205,30 @@ def test_cli_md_has_no_option_that_does_not_exist() -> None:
     assert set(re.findall(r"`(--[a-z-]+)", CLI)) <= real
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=name)
-def test_every_link_to_a_file_leads_to_one(document: Any) -> None:
-    targets = re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text())
-    assert [target for target in targets if not (document.parent / target).exists()] == []
+def test_every_link_to_a_file_leads_to_one() -> None:
+    for document in DOCUMENTS:
+        targets = re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text())
+        assert [target for target in targets if not (document.parent / target).exists()] == [], document
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=name)
-def test_every_link_to_a_heading_leads_to_one(document: Path) -> None:
-    links = re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", document.read_text())
-    assert [one for one in links if one[1] not in headings(document.parent / one[0] if one[0] else document)] == []
+def test_every_link_to_a_heading_leads_to_one() -> None:
+    for document in DOCUMENTS:
+        links = re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", document.read_text())
+        lost = [one for one in links if one[1] not in headings(document.parent / one[0] if one[0] else document)]
+        assert lost == [], document
 
 
-@pytest.mark.parametrize("file", PAGES, ids=lambda file: file.name)
-def test_every_heading_that_a_page_or_a_description_links_to_exists(file: Path) -> None:
-    links = re.findall(r"(?:/help/|docs/)([\w/-]+)(?:\.md)?#([\w-]+)", file.read_text())
-    assert [one for one in links if one[1] not in headings(ROOT / "docs" / f"{one[0]}.md")] == []
+def test_every_heading_that_a_page_or_a_description_links_to_exists() -> None:
+    sources = [
+        *(ROOT / "evaluator_host").rglob("*.py"),
+        *(ROOT / "evaluator_host" / "web" / "ui" / "src").rglob("*.ts*"),
+    ]
+    linking = 0
+    for file in sources:
+        links = re.findall(r"(?:/help/|docs/)([\w/-]+)(?:\.md)?#([\w-]+)", file.read_text())
+        assert [one for one in links if one[1] not in headings(ROOT / "docs" / f"{one[0]}.md")] == [], file
+        linking += bool(links)
+    assert linking
 
 
 def test_every_section_of_the_docs_that_a_test_names_exists() -> None:
@@ -240,6 +238,7 @@ def test_every_section_of_the_docs_that_a_test_names_exists() -> None:
     assert [one for one in sorted(named) if one[1] not in headings(ROOT / "docs" / one[0])] == []
 
 
+@cache
 def headings(document: Path) -> set[str]:
     """Return the anchors of a document's headings, as GitHub and the pages make them."""
     text = re.sub(r"^```.*?^```$", "", document.read_text(), flags=re.MULTILINE | re.DOTALL)
@@ -264,10 +263,11 @@ def test_the_readme_is_short_and_shows_its_pictures_in_both_themes() -> None:
         assert (ROOT / file).stat().st_size < 200_000
 
 
-@pytest.mark.parametrize("document", MODULE_DOCUMENTS, ids=name)
-def test_every_module_that_a_document_names_exists(document: Path) -> None:
-    named = {path for span in code_spans(document) for path in re.findall(MODULE_PATH, span)}
-    assert [path for path in sorted(named) if not any((root / path).exists() for root in MODULE_ROOTS)] == []
+def test_every_module_that_a_document_names_exists() -> None:
+    for document in MODULE_DOCUMENTS:
+        named = {path for span in code_spans(document) for path in re.findall(MODULE_PATH, span)}
+        lost = [path for path in sorted(named) if not any((root / path).exists() for root in MODULE_ROOTS)]
+        assert lost == [], document
 
 
 def test_architecture_md_draws_the_layers_that_the_linter_holds() -> None:

@@ -48,11 +48,12 @@ async def migrated(host: Service) -> dict[tuple[Language, str], Migration]:
     return await migrate_all(host, IN_SANDBOXES)
 
 
-@pytest.mark.parametrize("case", _OTHERS, ids=lambda case: case.name)
-def test_an_evaluator_is_rewritten_as_a_person_would(case: Case) -> None:
-    rewritten = REWRITES[case.language](case.before, Wish())
-    assert rewritten.code == case.after
-    assert tuple((one.line, one.message) for one in rewritten.unresolved) == case.unresolved
+@pytest.mark.parametrize("language", Language)
+def test_an_evaluator_is_rewritten_as_a_person_would(language: Language) -> None:
+    for case in (one for one in _OTHERS if one.language is language):
+        rewritten = REWRITES[case.language](case.before, Wish())
+        assert rewritten.code == case.after, case.name
+        assert tuple((one.line, one.message) for one in rewritten.unresolved) == case.unresolved, case.name
 
 
 @pytest.mark.parametrize("case", IN_SANDBOXES, ids=lambda case: case.name)
@@ -86,10 +87,10 @@ def judge(case: Case, migration: Migration) -> None:
         assert migration.proof.generated
 
 
-@pytest.mark.parametrize("case", [one for one in ALL if one.outcome == "proven"], ids=lambda case: case.name)
-def test_migrated_code_is_current(case: Case) -> None:
-    assert case.after is not None
-    assert REWRITES[case.language](case.after.removeprefix("\ufeff"), Wish()).current
+def test_migrated_code_is_current() -> None:
+    for case in (one for one in ALL if one.outcome == "proven"):
+        assert case.after is not None, case.name
+        assert REWRITES[case.language](case.after.removeprefix("\ufeff"), Wish()).current, case.name
 
 
 def test_the_corpus_is_as_large_as_it_has_to_be() -> None:

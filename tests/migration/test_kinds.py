@@ -36,14 +36,15 @@ def test_there_are_as_many_as_promised() -> None:
     assert len({(language, name) for language, name, _ in ALL}) == len(ALL) >= 200
 
 
-@pytest.mark.parametrize(("language", "name", "code"), ALL, ids=lambda value: str(value)[:30])
-def test_each_can_be_rewritten_or_adapted(language: Language, name: str, code: str) -> None:
-    rewritten = rewrite_program(code, language, Wish())
-    adapted = adapt_program(code, language, Wish())
-    assert adapted, name
-    assert "refused" not in rewritten or rewritten["refused"]["message"]
-    for one in adapted:
-        assert "current" in rewrite_program(one["code"], language, Wish()) or name in _LOOSE
+@pytest.mark.parametrize("language", Language)
+def test_each_can_be_rewritten_or_adapted(language: Language) -> None:
+    for _, name, code in (one for one in ALL if one[0] is language):
+        rewritten = rewrite_program(code, language, Wish())
+        adapted = adapt_program(code, language, Wish())
+        assert adapted, name
+        assert "refused" not in rewritten or rewritten["refused"]["message"], name
+        for one in adapted:
+            assert "current" in rewrite_program(one["code"], language, Wish()) or name in _LOOSE, name
 
 
 _LOOSE = frozenset(("exec of the definition",))
