@@ -33,7 +33,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the engine and the runners of its sandboxes, and without any other part of the host."""
     home = tmp_path_factory.mktemp("engine")
     for part in ("engine", "types"):
-        shutil.copytree(PACKAGE / part, home / "evaluator_host" / part, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(PACKAGE / part, home / "evaluator_host" / part)
     shutil.copy(PACKAGE / "__init__.py", home / "evaluator_host")
     for folder in ("runtimes", "sandbox_images", "deploy"):
         (home / folder).symlink_to(ROOT / folder)

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.docs.blocks import ROOT
 
 _COPIED = ("evaluator_host", "runtimes", "sandbox_images", "pyproject.toml")
-_LEFT_OUT = ("node_modules", "__pycache__", "attacks", "src")
+_LEFT_OUT = ("node_modules", "attacks", "src")
 
 
 def copy_without(folders: Iterable[str], made: Path) -> Path:
