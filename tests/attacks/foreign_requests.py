@@ -144,6 +144,7 @@ ASKS: dict[str, list[Ask]] = {
     "POST /v1/jobs/mapping": LATE,
     "GET /v1/jobs": [Ask(query={"schedule": "<schedule>"})],
     "PATCH /v1/jobs/{job_id}": [Ask({"name": "other"})],
+    "GET /v1/jobs/{job_id}/groups": [Ask(query={"by": "q"})],
     "GET /v1/jobs/{job_id}/agreement": [Ask(query={"queue": "<queue>"}), Ask(query={"label": "outputs"})],
     "POST /v1/label-queues": [
         Ask({"name": "<queue>", "dataset": "rows"}, free=True),

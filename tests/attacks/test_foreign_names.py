@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +166,7 @@ def bodies() -> dict[str, dict[str, Any]]:
     return found
 
 
+@cache
 def parameters() -> dict[str, set[str]]:
     """Return the query parameters and headers of each operation in the OpenAPI document."""
     document = described_app().openapi()
@@ -226,7 +228,7 @@ class Scene:
     def ask(self, who: str, operation: Operation, ask: Ask, names: Names) -> httpx.Response:
         filled = ask.filled({**names, "url": self.url})
         filled["headers"].update(bearer(self.keys[who]))
-        if str(operation).startswith("DELETE /v1/"):
+        if operation.method == "DELETE" and "force" in parameters().get(str(operation), ()):
             filled["params"]["force"] = "true"
         answer = self.server.client.request(operation.method, operation.at(names), **filled)
         return self.ended(who, answer) if str(operation) == "POST /v1/jobs" and answer.is_success else answer
@@ -461,4 +463,6 @@ def undo(scene: Scene, who: str, operation: Operation, ask: Ask, names: Names, a
     kept = {*scene.names.values(), *FIXED.values()}
     for one in paths:
         if who == "alpha" or one.rpartition("/")[2] not in kept:
-            scene.server.client.delete(one, headers=bearer(scene.keys[who]), params={"force": "true"})
+            headers = bearer(scene.keys[who])
+            if scene.server.client.delete(one, headers=headers, params={"force": "true"}).status_code == 422:
+                scene.server.client.delete(one, headers=headers)  # this route does not take `force`
