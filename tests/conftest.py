@@ -58,7 +58,7 @@ _STEADY = settings_of_hypothesis(
 )
 settings_of_hypothesis.register_profile("all", _STEADY)
 settings_of_hypothesis.register_profile(
-    "few", _STEADY, max_examples=20
+    "few", _STEADY, max_examples=10
 )  # `make quick` and `make test` choose this profile
 settings_of_hypothesis.load_profile("all")
 

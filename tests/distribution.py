@@ -33,21 +33,19 @@ WAITING: Final = {
     "tests/runners/javascript/test_forgery.py": 11, "tests/runners/javascript/test_toolchain.py": 9,
     "tests/runners/python/test_large_calls.py": 10,
 }  # fmt: skip
-# tests in these folders share hosts, because starting a host takes longer than using it
-_TOGETHER: Final = ("tests/wires/",)
+# tests in these folders share hosts or a PostgreSQL server, because starting them takes longer than using them
+_TOGETHER: Final = ("tests/store/", "tests/wires/")
 LONG: Final = " long"
 COLLECTED: Final = pytest.StashKey[list[pytest.Item]]()
 """All tests of a session, including deselected ones."""
 _UNMEASURED_S: Final = 1.0
 _PERHAPS_S: Final = 20.0  # an unmeasured part may take long, so it begins before parts that take less than this
-# The tests of a group share a host and a browser. Since making records takes a while, the tests that need them are in
-# one group.
+# The tests of a group share a host and a browser. There are two groups, which take about as long; since making records
+# takes a while, nearly all tests that need them are in the same group.
 _BROWSER: Final = "tests/browser/"
-_PAGES: Final = {
-    "of records": {
-        "dataset_edits", "datasets", "evaluators", "job_peek", "job_rows", "jobs", "labels", "record_pages", "trust",
-    },
-    "of code": {"editor", "migrate"},
+_OF_RECORDS: Final = {
+    "dataset_edits", "datasets", "environments", "evaluators", "job_peek", "job_rows", "jobs", "labels", "record_pages",
+    "removed", "trust",
 }  # fmt: skip
 
 
@@ -59,7 +57,7 @@ def group_of(test: str) -> str:
             return folder
     if file.startswith(_BROWSER):
         page = file.removeprefix(_BROWSER).removeprefix("test_").removesuffix(".py")
-        return next((f"{_BROWSER} {group}" for group, pages in _PAGES.items() if page in pages), _BROWSER)
+        return f"{_BROWSER} of records" if page in _OF_RECORDS else _BROWSER
     backend = _BACKEND.search(test) if file in _BY_BACKEND else None
     return f"{file} {backend[1]}" if backend else file
 

@@ -53,6 +53,7 @@ from tests.server import FORKED, Server, new_home
 pytestmark = pytest.mark.timeout(300)
 
 MARK = "only-beta-has-this-text"
+PARTS = 3  # number of parts into which the requests are divided; `make test` sends the first
 
 SPAN = {
     "traceId": "0af7651916cd43dd8448eb211c80319c",
@@ -380,10 +381,12 @@ def in_order() -> list[tuple[Operation, Ask]]:
     return [(operation, ask) for operation in ordered for ask in operation.asks]
 
 
-def test_names_of_another_workspace_are_answered_like_unknown_names(scene: Scene) -> None:
+@pytest.mark.sampled(PARTS)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_names_of_another_workspace_are_answered_like_unknown_names(scene: Scene, part: int) -> None:
     before, unknown, differing = scene.of_beta(), scene.unknown(), list[str]()
     secret = {MARK, *(name for kind, name in scene.names.items() if kind not in ("set", "result", "url"))}
-    for operation, ask in in_order():
+    for operation, ask in in_order()[part::PARTS]:
         answers = []
         for names in (scene.names, unknown):
             answer = scene.ask("alpha", operation, ask, names)

@@ -59,6 +59,7 @@ async def test_tags_messages_and_the_last_job_are_shown(page: Page, host: Server
     await expect(page.get_by_role("region", name="About it")).to_contain_text("3 of 3")
 
 
+@pytest.mark.long
 async def test_versions_are_read_and_compared(page: Page, seeds: Seeds) -> None:
     await page.goto("/evaluators/length")
     await expect(page.get_by_role("heading", name="length")).to_be_visible()

@@ -15,6 +15,7 @@ from tests.server import Server
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.long
 async def test_anything_is_found_by_a_few_letters(page: Page) -> None:
     await page.goto("/jobs")
     await expect(page.get_by_role("heading", level=1)).to_be_visible()

@@ -28,6 +28,7 @@ def count(page: Page) -> Locator:
     return page.locator(".rows-panel > .panel-head")
 
 
+@pytest.mark.long
 async def test_rows_are_filtered_and_sorted_by_the_host(page: Page, seeds: Seeds) -> None:
     await page.goto(f"/jobs/{seeds.before}")
     await expect(count(page)).to_contain_text("2,000 rows")

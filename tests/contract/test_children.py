@@ -119,6 +119,7 @@ async def test_subinterpreters_of_every_python_have_what_the_evaluator_has(pytho
     assert result.value == {"score": 1, "got": "1.4.2 8 9"}, result.error
 
 
+@pytest.mark.sampled(2)
 async def test_a_child_finds_nothing_that_another_row_wrote(service: Service) -> None:
     code = (
         "import multiprocessing.spawn, os\n"
@@ -133,6 +134,7 @@ async def test_a_child_finds_nothing_that_another_row_wrote(service: Service) ->
     assert first.value == second.value
 
 
+@pytest.mark.sampled(2)
 async def test_secrets_of_an_evaluator_are_not_in_the_file_for_children(service: Service) -> None:
     code = (
         "import multiprocessing.spawn, os\n"

@@ -67,6 +67,7 @@ async def test_every_row_finds_the_files_as_they_were_sent(service: Service, pac
         assert result.value == expected, (result.error, result.logs.stderr)
 
 
+@pytest.mark.sampled(2)
 async def test_files_that_are_deleted_while_a_sandbox_starts_are_not_a_fault_of_the_machine(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -86,6 +87,7 @@ async def test_files_that_are_deleted_while_a_sandbox_starts_are_not_a_fault_of_
     )
 
 
+@pytest.mark.sampled(2)
 async def test_files_and_data_may_lie_in_one_folder(service: Service) -> None:
     digest = await _stored(service, b"\x00\xff")
     code = "def evaluate(i, o, t):\n    return len(open('a/b/data.bin', 'rb').read()) == 2 and open('a/b/text.txt').read() == 'text'"

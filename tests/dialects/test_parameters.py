@@ -139,6 +139,7 @@ def test_the_order_of_other_platforms_is_written_as_positions() -> None:
     )
 
 
+@pytest.mark.sampled(3)
 @BUBBLEWRAP
 @pytest.mark.parametrize(
     "before",
@@ -397,6 +398,7 @@ async def test_a_score_without_outputs_comes_with_a_warning(service: Service) ->
     assert (result.score, [note.code for note in result.warnings]) == (0, ["missing_outputs"])
 
 
+@pytest.mark.sampled(2)
 @BUBBLEWRAP
 @pytest.mark.parametrize(
     ("language", "code", "told"),
@@ -636,6 +638,7 @@ def perform_eval(run, example):
 """
 
 
+@pytest.mark.sampled(3)
 @BUBBLEWRAP
 @pytest.mark.parametrize(
     ("evaluator", "row", "score"),

@@ -14,6 +14,7 @@ ROW = Row({}, "4")
 MLFLOW = "from mlflow.genai.scorers import Guidelines, scorer\n"
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     "top",
     [
@@ -31,6 +32,7 @@ async def test_an_unused_placeholder_stops_nothing(service: Service, top: str) -
     assert (result.score, result.error) == (1.0, None)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "use", ["Guidelines(name='kind')", "Guidelines.name", "list(Guidelines)", "class Kind(Guidelines): pass", "Kind()"]
 )
@@ -89,6 +91,7 @@ async def test_a_file_of_the_author_that_nothing_uses_stops_nothing(service: Ser
     assert result.not_loaded in absent
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "code",
     [
@@ -331,6 +334,7 @@ async def test_of_several_evaluators_one_that_hides_what_it_lacks_does_not_count
     assert told.message.startswith(f"judged: it needs `{name}")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "body",
     [

@@ -435,6 +435,7 @@ async def test_code_that_asks_for_the_expected_answer_is_not_told(
     assert told(given) == []
 
 
+@pytest.mark.sampled(2)
 @BUBBLEWRAP
 @pytest.mark.parametrize(("contract", "code"), [*TOLD, *NOT_TOLD])
 async def test_only_code_that_reads_the_expected_answer_is_reported(service: Service, contract: str, code: str) -> None:
@@ -448,6 +449,7 @@ EQUALS = "def evaluate(inputs, outputs, trace):\n    return float(inputs['expect
 GIVEN = "def handler(input, output, expected):\n    return float(expected in output)\n"
 
 
+@pytest.mark.sampled(3)
 @BUBBLEWRAP
 @pytest.mark.parametrize(
     ("code", "expected", "told"),

@@ -103,7 +103,7 @@ MEANT = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("case", MEANT)
 async def test_the_code_itself_says_which_function_is_meant(service: Service, case: str) -> None:
     result = await service.evaluate(Evaluator(MEANT[case]), ROW)
@@ -141,7 +141,7 @@ TYPESCRIPT = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(
     ("language", "code"),
     [
@@ -188,6 +188,7 @@ async def test_javascript_calls_all_and_names_them_with_their_lines(service: Ser
     assert report.problems[0].hint == "name the evaluator in `settings.entry`, for example a"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("returned", ["[a, b]", "(a, b)", "{'a': a, 'b': b}"])
 @pytest.mark.parametrize("name", ["", "(name='other')"])
 async def test_scorers_that_a_factory_makes_are_all_called(service: Service, returned: str, name: str) -> None:

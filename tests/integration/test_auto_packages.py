@@ -84,6 +84,7 @@ async def test_packages_that_the_code_imports_are_pinned_and_installed(service: 
     assert (await service.check(evaluator)).ok
 
 
+@pytest.mark.long
 async def test_a_version_whose_needs_cannot_be_met_is_passed_over(service: Service) -> None:
     code = "import cachetools\n" + EVALUATE.format("1 if cachetools else 0")
     assert (await service.pinned(auto(code))).packages == ("cachetools==1.0.0",)
@@ -311,6 +312,7 @@ async def test_real_packages_of_several_megabytes(real: Service, code: str, pack
     assert pins(result) == packages
 
 
+@pytest.mark.long
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("packages", [("auto",), ()])
 async def test_a_version_that_a_file_of_the_project_pins(

@@ -333,6 +333,7 @@ def test_a_name_that_is_not_a_file_is_reported(folder: Path) -> None:
     assert (ran.returncode, "cannot read exact: there is no such file" in ran.stderr) == (2, True)
 
 
+@pytest.mark.long
 def test_an_empty_file_is_said_to_be_empty(folder: Path) -> None:
     (folder / "empty.csv").write_text("gold,answer\n")
     ran = cli(folder, "run", "exact.py", "--data", "empty.csv")

@@ -53,7 +53,7 @@ NANOSECONDS = 1_753_000_000_123_456_789
 TIMES = {"startTimeUnixNano": NANOSECONDS, "end_time": NANOSECONDS, "attributes": {"sent_ns": NANOSECONDS}}
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("code", "row", "path"),
     [

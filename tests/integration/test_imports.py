@@ -194,6 +194,7 @@ async def test_a_check_fails_if_the_evaluator_uses_a_file_that_was_not_sent(
     assert not unused.missing_imports
 
 
+@pytest.mark.long
 async def test_a_check_says_which_scorers_use_a_file_that_was_not_sent(service: Service) -> None:
     code = (
         "import { normalize } from './util';\nimport { Eval } from 'braintrust';\n"
@@ -216,6 +217,7 @@ async def test_a_failed_import_has_the_line_of_the_import(service: Service) -> N
     ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("code", "config", "unread"),
     [

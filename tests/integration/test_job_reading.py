@@ -131,6 +131,7 @@ def test_doubtful_scores_by_a_column_say_so(client: Client, url: str) -> None:
     )
 
 
+@pytest.mark.long
 def test_jobs_over_two_versions_of_the_answers_are_compared(client: Client) -> None:
     code = Evaluator("def evaluate(inputs, outputs, trace):\n    return outputs == inputs['gold']\n")
     ids = []
@@ -158,6 +159,7 @@ def test_jobs_over_other_questions_are_not_compared_though_outputs_lie_beside_th
         client.jobs.compare(ids[0], ids[2])
 
 
+@pytest.mark.long
 def test_the_error_for_rows_in_another_order_names_versions_and_the_remedy(client: Client) -> None:
     jobs = []
     for name, order in (("first-bot", "ab"), ("second-bot", "ba")):

@@ -55,6 +55,7 @@ async def test_the_same_set_in_another_spelling_is_the_same_lock(index: IndexSet
     assert one.digest == other.digest
 
 
+@pytest.mark.long
 async def test_another_runtime_or_platform_is_another_environment(index: IndexSettings) -> None:
     pins = parse(["six==1.16.0"], PYTHON)
     targets = [LockTarget("3.13"), LockTarget("3.12"), LockTarget("3.13", "aarch64"), LockTarget("3.13", glibc=(2, 36))]
@@ -184,6 +185,7 @@ async def test_a_conflict_is_reported_in_the_resolvers_own_words(
     assert "\x1b" not in detail
 
 
+@pytest.mark.long
 async def test_an_extra_that_does_not_exist_is_noted(index: IndexSettings) -> None:
     lock = await lock_of(["six[nosuch]==1.16.0"], PYTHON, index)
     assert "nosuch" in lock.notes[0]

@@ -83,6 +83,7 @@ def test_a_job_is_refused_with_the_column_that_was_meant(server: Server, code: t
     assert problem(server, "/v1/jobs", **made)[0] == 202
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("code", FREE.values(), ids=FREE)
 def test_code_that_reads_no_outputs_runs(server: Server, code: str) -> None:
     assert problem(server, "/v1/jobs", evaluators=[{"code": code}], dataset="support", config=FEW)[0] == 202
@@ -213,11 +214,13 @@ def test_a_large_batch_is_refused_too(server: Server) -> None:
     assert problem(server, "/v1/evaluate/batch", evaluator="exact", rows=last)[0] == 200
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("code", FREE.values(), ids=FREE)
 def test_a_batch_for_code_that_reads_no_outputs_runs(server: Server, code: str) -> None:
     assert problem(server, "/v1/evaluate/batch", evaluator={"code": code}, rows=ROWS[:2])[0] == 200
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("code", "row"),
     [

@@ -47,12 +47,14 @@ async def test_an_evaluator_runs_on_the_python_it_asks_for(host: Service) -> Non
     assert {OWN, OTHER} <= set((await host.full_info()).pythons)
 
 
+@pytest.mark.long
 async def test_a_sandbox_need_not_compile_the_runner(host: Service) -> None:
     code = "import os\n\ndef evaluate(inputs, outputs, trace):\n    return {'score': 1, 'reason': ' '.join(os.listdir('/opt/runner/evaluator_runner/__pycache__'))}\n"
     for python in (OWN, OTHER):
         assert f"zygote.cpython-{python.replace('.', '')}.pyc" in str(await reason(host, code, python=python)).split()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("python", MINORS)
 def test_compiled_runner_never_names_the_hosts_path(tmp_path: Path, python: str) -> None:
     folder = tmp_path / "python"

@@ -181,6 +181,7 @@ for (const expected of [{ atLeast: NaN }, { atMost: NaN }, { equal: NaN }, { atL
 """
 
 
+@pytest.mark.long
 def test_no_score_meets_a_bound_that_is_not_a_number(project: Path, server: Server) -> None:
     printed = run(project, ASSERTIONS, server.port).splitlines()
     assert printed == [*(f"the score is 0.3, {how} NaN" for how in ("below", "above", "not")), "passed"]
@@ -269,6 +270,7 @@ console.log(asked.join("\\n"));
 """
 
 
+@pytest.mark.long
 def test_only_undefined_is_left_out_of_a_request(project: Path) -> None:
     rows, _, delete, _, _, body = run(project, FALSE_FILTERS, 0).splitlines()
     assert rows == "passed=false&min_score=0&row=3&row=17&text=&limit=500"

@@ -146,6 +146,7 @@ async def test_an_empty_answer_fails_the_row_and_one_that_is_cut_is_doubtful(des
     assert whole.result["warnings"] == []
 
 
+@pytest.mark.long
 @pytest.mark.slow
 async def test_an_empty_completion_fails_the_row(desk: Desk) -> None:
     empty = Reply(200, b'{"choices": [{"text": "", "finish_reason": "length"}]}')

@@ -126,6 +126,7 @@ async def test_rows_whose_sandboxes_are_lost_are_tried_again_and_fail_alone_at_l
     assert len(lost) == 3 * 2
 
 
+@pytest.mark.long
 @pytest.mark.slow
 async def test_loads_for_which_the_machine_has_no_time_fail_no_row(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retries, "_PAUSE_S", 0.01)

@@ -276,6 +276,7 @@ async def test_judges_and_code_score_the_same_on_docker_when_the_provider_is_gon
     assert {one.sandbox.backend for one in again} == {"docker"}
 
 
+@pytest.mark.long
 async def test_tokens_are_marked_as_estimated_if_the_provider_reports_none(granted: Granting) -> None:
     models = ModelService(granted.service.settings, granted.store)
     message = {"choices": [{"message": {"role": "assistant", "content": "yes"}}]}

@@ -519,6 +519,7 @@ def test_public_addresses_may_be_reached(address: str) -> None:
     assert is_public(ipaddress.ip_address(address))
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     "address",
     [

@@ -562,6 +562,7 @@ async def test_outputs_are_kept_once(store: Store) -> None:
         await tables(store).job_queue.save_outputs(job.id, "host", outputs)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("wanted", "status"),
     [

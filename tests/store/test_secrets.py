@@ -153,6 +153,7 @@ def test_a_setting_that_is_not_a_key_is_refused(given: str, tmp_path: Path) -> N
         SecretBox(given, tmp_path).seal(VALUE, workspace_id="w", name="n")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "value", ["short", "x" * 8193, "two\nlines of it", "schlüssel-123", " spaces around ", "bell\x07bell"]
 )

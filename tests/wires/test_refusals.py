@@ -195,6 +195,7 @@ def test_keys_bodies_and_loops_are_refused_in_each_platform_s_own_terms(keyed: K
                 assert fits(got.json()), (name, got.text)
 
 
+@pytest.mark.long
 def test_a_caller_that_vanishes_leaves_its_sandbox_to_the_next(saturated: Server) -> None:
     timed_out = {line for line in metrics(saturated) if 'code="timeout"' in line}
     made = saturated.client.post("/wires/daytona/api/sandbox", json={}).json()["id"]
@@ -259,6 +260,7 @@ def test_a_sandbox_is_not_shown_or_deleted_for_a_signature(signing: Server, meth
     assert httpx.get(f"{api}/{made['id']}", headers=bearer(SECRET)).json()["env"] == {"A": "b"}
 
 
+@pytest.mark.long
 def test_made_up_signatures_use_up_no_rate(tmp_path: Path) -> None:
     limits = {"EVALUATOR_HOST_RATE_LIMIT_PER_S": "0.001", "EVALUATOR_HOST_RATE_LIMIT_BURST": "2"}
     with wired(tmp_path, "langfuse", environment=limits, langfuse={"secret": SECRET}) as server:

@@ -17,7 +17,7 @@ def run(client: httpx.Client, code: str, **more: Any) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("language", "code", "exit_code", "stdout"),
     [
@@ -83,7 +83,7 @@ def test_a_program_reads_its_standard_input(client: httpx.Client, language: str,
     assert (found["exit_code"], found["stdout"], found["stderr"], found["error"]) == (0, "42\n", "", None)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("head", ["", "import 'node:path';\n", "export const made = 1;\n"])
 @pytest.mark.parametrize("language", ["javascript", "typescript"])
 def test_a_program_runs_once_with_what_it_is_given(client: httpx.Client, language: str, head: str) -> None:
@@ -95,7 +95,7 @@ def test_a_program_runs_once_with_what_it_is_given(client: httpx.Client, languag
     assert run(client, code, language=language)["stdout"] == "[] undefined 1\n"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("code", "exit_code", "stdout"),
     [

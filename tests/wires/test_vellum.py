@@ -27,6 +27,7 @@ def returns(value: str) -> str:
     return f"def main():\n    print('said')\n    return {value}\n"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("value", "kind", "stored"),
     [

@@ -105,6 +105,7 @@ def test_a_wrong_key_is_refused_in_the_platform_s_own_form(keyed: Keyed, name: s
             assert got.headers["x-content-type-options"] == "nosniff"
 
 
+@pytest.mark.long
 @pytest.mark.engine
 def test_a_host_without_wires_has_none_of_their_paths(host: Server, tmp_path: Path) -> None:
     with Server(

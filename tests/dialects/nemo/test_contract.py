@@ -78,6 +78,7 @@ async def test_an_output_can_be_named_as_the_score(
     assert "'right', 'length'" in named.error.message
 
 
+@pytest.mark.sampled(2)
 @BUBBLEWRAP
 @pytest.mark.parametrize(
     ("outputs", "message"),
@@ -142,6 +143,7 @@ async def test_labels_and_objects_are_kept_and_never_counted(service: Service) -
     assert result.value["outputs"][1] == {"name": "parts", "value": {"a": 1}}
 
 
+@pytest.mark.sampled(2)
 @BUBBLEWRAP
 @pytest.mark.parametrize(
     ("body", "message"),

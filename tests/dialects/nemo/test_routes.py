@@ -235,7 +235,7 @@ def test_models_hold_no_keys_and_unknown_ones_are_named(server: Server) -> None:
         assert said in server.client.post(JOBS, json=body).json()["detail"]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize(
     "path",
     [METRICS, JOBS, FILES, f"{MODELS}/models", f"{MODELS}/providers", WORKSPACES, SECRETS],

@@ -78,6 +78,7 @@ def test_typescript_is_stripped_never_checked(load, form):
     assert answer.get("value") == 0.5, answer
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("code", "contract", "parameters"),
     [
@@ -225,6 +226,7 @@ def test_a_bundler_waits_for_the_load_and_is_gone_after_it(start, esbuild, tmp_p
     assert starts.read_text() == "\n"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("language", ["javascript", "typescript"])
 def test_check_lists_what_is_missing(start, language):
     code = 'import "node:fs"\nimport { floor } from "lodash"\nconst x = require("./near")\nfloor(1)\nfunction evaluate(a, b, c) {}'
@@ -242,6 +244,7 @@ def test_check_of_good_code_lists_nothing(start):
     assert body(answer)["missing_imports"] == []
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("language", ["javascript", "typescript"])
 def test_a_missing_package_fails_the_load(start, language):
     answer = start().load("const _ = require('lodash')\nfunction evaluate(a, b, c) {}", language=language)

@@ -252,10 +252,10 @@ def test_printed_text_is_kept(scratch, statement, stdout, stderr):
 @pytest.mark.parametrize(
     "flood",
     [
-        "const x = 'x'.repeat(1 << 20); for (let i = 0; i < 1024; i++) console.log(x)",
-        "for (let i = 0; i < 100000; i++) console.log('x'.repeat(100), {i})",
         "const x = Buffer.alloc(1 << 20, 'x'); for (let i = 0; i < 64; i++) require('fs').writeSync(1, x)",
+        "const x = 'x'.repeat(1 << 20); for (let i = 0; i < 1024; i++) console.log(x)",
         "process.stdout.write('\\0'.repeat(1 << 20)); process.stderr.write('\\0'.repeat(1 << 20))",
+        "for (let i = 0; i < 100000; i++) console.log('x'.repeat(100), {i})",
     ],
 )
 def test_a_flood_of_output_is_cut(load, flood):
@@ -339,6 +339,7 @@ def test_a_socket_as_channel_is_refused(esbuild):
     assert b"pipes, not a socket" in ended.stderr
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("data", [b"\xff\xff\xff\xff\0\0\0\0", b"\0\0\0\x02\0\0\0\0{}", b"\0\0\0\x05\0\0\0\0hello"])
 def test_a_host_that_sends_no_frames_is_left(start, data):
     runner = start()

@@ -79,16 +79,19 @@ def assert_seeded(found: list[Any], first: float | None) -> None:
     assert first is None or found[0] == first
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("code", "used", "first"), SEEDED)
 def test_a_seed_of_the_module_holds_for_each_row(runner: RunnerProcess, code: str, used: str, first: Any) -> None:
     assert_seeded(numbers(runner, code, used), first)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("code", "used"), UNSEEDED)
 def test_a_generator_without_a_seed_differs_from_row_to_row(runner: RunnerProcess, code: str, used: str) -> None:
     assert len({str(one) for one in numbers(runner, code, used)}) == 4
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("set_up", "holds"),
     [
@@ -109,16 +112,19 @@ def test_generators_of_numpy(with_numpy: RunnerProcess, set_up: str, holds: bool
     assert rows[0][1] == 0.0012301533574825742
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("code", "used", "first"), [SEEDED[0], SEEDED[3]])
 def test_rows_that_load_again_have_the_seed_too(runner: RunnerProcess, code: str, used: str, first: Any) -> None:
     assert_seeded(numbers(runner, THREADS + code, used), first)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("code", "used"), [UNSEEDED[0], UNSEEDED[3]])
 def test_rows_that_load_again_differ_without_a_seed(runner: RunnerProcess, code: str, used: str) -> None:
     assert len(set(numbers(runner, THREADS + code, used))) == 4
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("code", "used", "first"), [SEEDED[0], SEEDED[3]])
 def test_rows_of_a_batch_get_a_sequence(runner: RunnerProcess, code: str, used: str, first: Any) -> None:
     found = numbers(runner, code, used, share="a")

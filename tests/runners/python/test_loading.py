@@ -109,7 +109,7 @@ def test_exit_hint_and_import_hint(start: Any) -> None:
     assert "packages" in failure(start(), "import numpy_not_here\n")["hint"]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("code", "hint"),
     [
@@ -176,6 +176,7 @@ def test_a_missing_import_says_what_the_code_reads_of_it(start: Any) -> None:
     }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("code", "optional"),
     [
@@ -236,6 +237,7 @@ def evaluate(inputs, outputs, trace):
     assert body(runner.call({}, 1, None)).get("value") == 0.5
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("code", "contract", "noted"),
     [
