@@ -5,10 +5,12 @@ database of another program, is not changed.
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -160,6 +162,27 @@ def test_a_file_that_another_process_locks_is_waited_for_and_the_log_says_so(
         assert not migrated.done()
         other.execute("ROLLBACK")
         migrated.result(60)
+
+
+def test_another_host_that_migrates_is_waited_for_and_the_log_says_so(
+    where: Address, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    migrate(where)
+    monkeypatch.setattr(schema, "_QUIET_S", 0.1)
+    goes_on, upgrade = threading.Event(), schema._upgrade
+
+    def slow(*args: Any) -> None:
+        upgrade(*args)
+        goes_on.wait(60)
+
+    monkeypatch.setattr(schema, "_upgrade", slow)
+    with ThreadPoolExecutor(2) as hosts:
+        both = [hosts.submit(migrate, where) for _ in range(2)]
+        eventually(lambda: "another host is migrating" in caplog.text)
+        assert not any(one.done() for one in both)
+        goes_on.set()
+        for one in both:
+            one.result(60)
 
 
 def test_an_older_database_is_migrated_and_kept(

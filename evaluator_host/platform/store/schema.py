@@ -17,6 +17,7 @@ import os
 import runpy
 import sqlite3
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
@@ -53,6 +54,7 @@ _FIRST: Final = "0001"
 _ADVISORY_LOCK: Final = 0x6576_616C_686F_7374  # a random number that no other program is likely to use
 _WAIT_S: Final = 600.0  # seconds to wait for another process, which may be writing a lot
 _QUIET_S: Final = 2.0  # seconds of waiting after which the wait is logged
+_LOOK_EVERY_S: Final = 0.05
 _LACKING_SHOWN: Final = 10  # maximum number of tables and columns that a message names
 
 _log = logging.getLogger(__name__)
@@ -152,7 +154,9 @@ def _number(migration: Path) -> str:
 
 def _upgrade(connection: Connection, address: Address, copies: ExitStack) -> None:
     if address.engine is DatabaseKind.POSTGRESQL:
-        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_ADVISORY_LOCK})")
+        lock = f"xact_lock({_ADVISORY_LOCK})"
+        if not _taken(lambda: bool(connection.exec_driver_sql(f"SELECT pg_try_advisory_{lock}").scalar()), address):
+            connection.exec_driver_sql(f"SELECT pg_advisory_{lock}")
     found, groups = _revisions(connection), table_groups()
     missing = [group for group in groups if group.package not in found]
     older = [group for group in groups if found.get(group.package, group.head) != group.head]
@@ -292,7 +296,7 @@ def _alone(address: Address) -> Iterator[None]:
         yield
         return
     lock = FileLock(address.file.with_suffix(".lock"))
-    lock.acquire(wait=True)
+    _ = _taken(lock.acquire, address) or lock.acquire(wait=True)
     try:
         # only the file's owner may read it, because it contains hashes of API keys
         os.close(os.open(address.file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
@@ -303,6 +307,18 @@ def _alone(address: Address) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def _taken(take: Callable[[], bool], address: Address) -> bool:
+    """Call `take` until it succeeds. After two seconds, log that another host migrates the database; return False."""
+    until = time.monotonic() + _QUIET_S
+    while not (taken := take()) and time.monotonic() < until:
+        time.sleep(_LOOK_EVERY_S)
+    if not taken:
+        _log.warning(
+            "another host is migrating the database %s, or hangs while it does. This host waits for its end", address
+        )
+    return taken
 
 
 def _note_writer(file: Path) -> None:
