@@ -103,6 +103,12 @@ async def test_more_unused_data_sets_than_one_statement_can_name_are_forgotten(s
     assert (len(gone), len(set(gone)), made.id in gone) == (66_001, 66_001, True)
 
 
+async def test_nobody_waits_for_a_writer_only_to_forget_nothing(store: Store) -> None:
+    await queued(store)
+    async with asyncio.timeout(10), store.database.transaction():
+        assert await forgotten(store) == []
+
+
 async def test_rows_are_removed_before_more_data_sets_are_forgotten(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -222,19 +222,19 @@ class Datasets(Repository):
         unused = DatasetTable.name.is_(None) & old & ~used
         if workspace_id is not None:
             unused &= DatasetTable.workspace_id == workspace_id
-        some = [""] * _FORGOTTEN_AT_ONCE
-        while len(some) == _FORGOTTEN_AT_ONCE:
+        while True:
+            # most callers find nothing, and a transaction for writing would have to wait for its turn
+            some = await self._database.fetch_values(select(DatasetTable.id).where(unused).limit(_FORGOTTEN_AT_ONCE))
+            if not some:
+                return
+            deletion = delete(DatasetTable).where(DatasetTable.id.in_(some), unused).returning(DatasetTable.id)
             try:
                 async with self._database.transaction() as connection:
-                    some = list(
-                        await connection.scalars(select(DatasetTable.id).where(unused).limit(_FORGOTTEN_AT_ONCE))
-                    )
-                    if some:
-                        await connection.execute(delete(DatasetTable).where(DatasetTable.id.in_(some)))
+                    gone = list(await connection.scalars(deletion))
             except IntegrityError:
                 return
             # before the next statement, since nothing would remove these rows if that failed
-            await asyncio.to_thread(lambda: [remove(one) for one in some])  # noqa: B023
+            await asyncio.to_thread(lambda: [remove(one) for one in gone])  # noqa: B023
 
     async def ids(self) -> frozenset[str]:
         """Return the ids of all data sets of all workspaces; folders of rows with other ids can be removed."""
