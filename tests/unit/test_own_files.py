@@ -1,5 +1,6 @@
 """If an evaluator imports files of its project, the right files are sent with it, and other files are refused."""
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -317,6 +318,46 @@ def test_a_folder_src_that_is_a_package_has_no_modules_of_its_own(root: Path) ->
     write(root / "src" / "__init__.py", "")
     found = with_files(Evaluator(code), root / "score.py", project)
     assert list(found.files) == ["src/__init__.py", "src/utils.py"]
+
+
+PATHS = {"@/*": ["./src/*"], "@/lib/only": ["./lib/only.ts"]}
+WITH_PATHS = json.dumps({"compilerOptions": {"paths": PATHS}})
+
+
+@pytest.mark.parametrize(
+    ("configs", "specifier", "found", "options"),
+    [
+        ({"tsconfig.json": '{ // its\n "compilerOptions": {"paths": {"@/*": ["src/*",],}, /* a */ "strict": true} }'}, "@/lib/text", "src/lib/text.ts", {"paths": {"@/*": ["./src/*"]}}),
+        ({"tsconfig.json": WITH_PATHS}, "@/lib/only", "lib/only.ts", {"paths": PATHS}),
+        ({"tsconfig.json": '{"extends": "./base", "compilerOptions": {"experimentalDecorators": true}}', "base.json": WITH_PATHS}, "@/lib/text.js", "src/lib/text.ts", {"paths": PATHS, "experimentalDecorators": True}),
+        ({"tsconfig.json": '{"compilerOptions": {"baseUrl": "src", "paths": {"~/*": ["lib/*"]}}}'}, "~/text", "src/lib/text.ts", {"baseUrl": "./src", "paths": {"~/*": ["./src/lib/*"]}}),
+        ({"jsconfig.json": '{"compilerOptions": {"baseUrl": "."}}'}, "src/lib/text", "src/lib/text.ts", {"baseUrl": "."}),
+        ({"package.json": '{"imports": {"#lib/*": {"types": "./no/*", "default": "./src/lib/*"}}}'}, "#lib/text.ts", "src/lib/text.ts", {"paths": {"#lib/*": ["./src/lib/*"]}}),
+    ],
+)  # fmt: skip
+def test_scripts_come_by_the_aliases_of_their_project(
+    root: Path, configs: dict[str, str], specifier: str, found: str, options: dict[str, Any]
+) -> None:
+    files = aliased(root, configs, specifier)
+    [config] = files.keys() - {found}
+    assert json.loads(files[config])["compilerOptions"] == options
+
+
+@pytest.mark.parametrize(
+    ("config", "specifier"),
+    [(WITH_PATHS, "openai"), ('{"compilerOptions": {"paths": {"@/*": ["../*"]}}}', "@/outside"), ("{", "@/lib/text")],
+)
+def test_a_script_that_no_alias_names_stays_where_it_is(root: Path, config: str, specifier: str) -> None:
+    assert aliased(root, {"tsconfig.json": config}, specifier) == {}
+
+
+def aliased(root: Path, configs: dict[str, str], specifier: str) -> dict[str, str]:
+    """Return the files that are sent with an evaluator that imports `specifier`, in a project with these configurations."""
+    scripts = dict.fromkeys(("src/lib/text.ts", "lib/only.ts", "../outside.ts"), "export const x = 1")
+    for path, text in {**scripts, **configs}.items():
+        write(root / path, text)
+    code = f"import {{ x }} from '{specifier}'"
+    return with_files(Evaluator(code, Language.TYPESCRIPT), root / "evals" / "s.ts", Project(root)).files
 
 
 def test_a_script_may_import_from_above_its_project_in_the_checkout(checkout: Path) -> None:

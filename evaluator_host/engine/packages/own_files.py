@@ -4,7 +4,8 @@ It only parses files, and runs none of them.
 
 Python modules are looked for in these places, in this order: the root of the project, its folder `src`, and the
 evaluator's folder; the folders between evaluator and root, and those above, up to the root of the checkout; the rest of
-the checkout, if it has only one module of this name. JavaScript and TypeScript files are found by their relative paths.
+the checkout, if it has only one module of this name. JavaScript and TypeScript files are found by their relative paths,
+and by the aliases in the project's configuration (`path_aliases`).
 Files in hidden folders, virtual environments and build output are not sent. Links that point outside the project are
 not sent either.
 """
@@ -20,6 +21,7 @@ from importlib.util import decode_source
 from pathlib import Path
 from typing import Final
 
+from evaluator_host.engine.packages.path_aliases import Aliases, aliases_for
 from evaluator_host.engine.packages.scripts import module_specifiers
 from evaluator_host.engine.packages.suggest import is_known, pin_for
 from evaluator_host.engine.system.files import reading
@@ -269,16 +271,16 @@ class _Collected:
         if not shown.isprintable():
             raise InvalidRequest(f"{shown!r} has a character that cannot be shown; give it another name")
         text = _text(path, shown)
-        self._keep(path.relative_to(base or self.project.root).as_posix(), text)
+        self.keep(path.relative_to(base or self.project.root).as_posix(), text)
         return text
 
     def send_data(self, path: Path) -> None:
         real, root = path.resolve(), self.project.root
         if not real.is_relative_to(root):
             raise InvalidRequest(f"{path} is not in the project {root}; copy it there, and name the copy")
-        self._keep(real.relative_to(root).as_posix(), _text(real, str(path)))
+        self.keep(real.relative_to(root).as_posix(), _text(real, str(path)))
 
-    def _keep(self, path: str, text: str) -> None:
+    def keep(self, path: str, text: str) -> None:
         self._bytes += len(text)
         if len(self.texts) == MOST_FILES or self._bytes > 4 * MOST_BYTES:
             raise _TooLargeError(
@@ -428,6 +430,7 @@ class _Scripts:
         self._found = found
         self._beside = beside
         self._seen: set[Path] = set()
+        self._aliases: dict[Path, Aliases | None] = {}  # by folder
 
     def follow(self, code: str, _file: Path) -> None:
         left = [(code, self._beside)]
@@ -442,7 +445,7 @@ class _Scripts:
 
     def _find(self, folder: Path, specifier: str) -> Path | None:
         if not specifier.startswith(("./", "../")) and specifier not in {".", ".."}:
-            return None
+            return self._find_aliased(folder, specifier)
         project = self._found.project
         path = next(filter(_is_file, _candidates(Path(os.path.normpath(folder / specifier)))), None)
         if path is None or path.suffix not in (*_SCRIPTS, *_TEXTS):
@@ -454,6 +457,25 @@ class _Scripts:
                 f"{specifier} resolves to {path}, outside the project {project.root}; put the file into the project"
             )
         return path if project.may_hold(path.parent) else None
+
+    def _find_aliased(self, folder: Path, specifier: str) -> Path | None:
+        """Return the file that an alias stands for, and send the configuration that defines this alias."""
+        project = self._found.project
+        if folder not in self._aliases:
+            self._aliases[folder] = aliases_for(folder, project.holds)
+        aliases = self._aliases[folder]
+        wanted = () if aliases is None else aliases.candidates(specifier)
+        path = next((path for one in wanted for path in _candidates(one) if _is_file(path)), None)
+        if aliases is None or path is None or path.suffix not in (*_SCRIPTS, *_TEXTS):
+            return None
+        if not project.holds(path) or not project.may_hold(path.parent):
+            return None
+        if not path.is_relative_to(project.root) or not aliases.config.is_relative_to(project.root):
+            raise _BeyondRootError
+        config = aliases.config.relative_to(project.root).as_posix()
+        if config not in self._found.texts:
+            self._found.keep(config, aliases.text())
+        return path
 
 
 def _candidates(wanted: Path) -> Iterator[Path]:
