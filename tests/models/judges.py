@@ -83,12 +83,16 @@ def python_judge(name: str) -> Evaluator:
 
 NODE = {
     "fetch": """
-export async function evaluate(inputs, outputs, trace) {
-  const answer = await fetch(process.env.OPENAI_BASE_URL + '/chat/completions', {
+async function ask(place, content) {
+  const answer = await fetch(place + '/chat/completions', {
     method: 'POST', headers: {'Content-Type': 'application/json'},
-    body: JSON.stringify({model: 'judge', messages: [{role: 'user', content: outputs}]}),
+    body: JSON.stringify({model: 'judge', messages: [{role: 'user', content}]}),
   });
-  return (await answer.json()).choices[0].message.content === 'answer to ' + outputs ? 1 : 0;
+  return (await answer.json()).choices[0].message.content;
+}
+export async function evaluate(inputs, outputs, trace) {
+  const said = [await ask(process.env.OPENAI_BASE_URL, outputs), await ask(process.env.GROQ_BASE_URL + '/openai/v1', outputs)];
+  return said.every((one) => one === 'answer to ' + outputs) ? 1 : 0;
 }
 """,
     "openai": """

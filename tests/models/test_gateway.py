@@ -544,7 +544,21 @@ async def test_real_clients_of_node_work_unchanged(granting: Granting, name: str
     for text in ("one", "two"):
         result = await granting.score(node_judge(name), text)
         assert (result.score, result.error) == (1, None)
-        assert result.usage.requests == (3 if name == "openai" else 1)
+        assert result.usage.requests == {"openai": 3, "fetch": 2}[name]
+
+
+async def test_code_without_a_model_can_make_a_client_of_node(granted: Granting) -> None:
+    code = """
+import OpenAI from 'openai';
+const client = new OpenAI({maxRetries: 0});
+export async function evaluate(inputs, outputs, trace) {
+  return outputs === 'ask' ? (await client.models.list()).data.length : 1;
+}
+"""
+    judge = replace(node_judge("openai"), code=code, models=())
+    assert (await granted.score(judge, "4")).score == 1
+    asked = await granted.score(judge, "ask")
+    assert "name it in `models`" in asked.error.hint
 
 
 async def test_rows_of_javascript_ask_for_themselves_only(granting: Granting) -> None:

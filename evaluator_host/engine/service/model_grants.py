@@ -25,6 +25,9 @@ _FOR_MODELS: Final[Mapping[str, str]] = {
     "ANTHROPIC_API_BASE": _ADDRESS,  # read by litellm
     "ANTHROPIC_API_URL": _ADDRESS,  # read by LangChain
     "ANTHROPIC_API_KEY": PLACEHOLDER,
+    "GROQ_BASE_URL": _ADDRESS,
+    "GROQ_API_BASE": _ADDRESS,  # read by LangChain
+    "GROQ_API_KEY": PLACEHOLDER,
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # keeps litellm from fetching prices when it is imported
     "NO_PROXY": "127.0.0.1,localhost",
 }

@@ -49,7 +49,7 @@ def route_of(path: str) -> Route | None:
     """Return the route for the path of a POST request. None if this is not the path of a request to a model."""
     if (azure := _AZURE.fullmatch(path)) is not None:
         return Route(ModelKind.OPENAI, f"/{azure[2]}", azure[1])
-    found = _PATHS.get(path.removeprefix("/v1"))
+    found = _PATHS.get(path.removeprefix("/openai").removeprefix("/v1"))  # Groq's client adds /openai
     return None if found is None else Route(*found)
 
 
