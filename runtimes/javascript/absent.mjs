@@ -50,6 +50,11 @@ export function withoutPlaceholders(text) {
   return text.split(`;function ${MADE}(`, 1)[0];
 }
 
+/** Return a bundled program without the code of packages. @param {string} program */
+export function withoutPackages(program) {
+  return program.split(MODULE).filter((one) => !PACKAGE.test(one)).join('\n');
+}
+
 /**
  * Return whether a program needs, or may need, its placeholders for an entry.
  *
@@ -58,7 +63,7 @@ export function withoutPlaceholders(text) {
  * @param {boolean} [calls] whether missing files count even if the code uses them only when it is called
  */
 export function needs(program, entry, at = null, calls = false) {
-  const source = program.split(MODULE).filter((one) => !PACKAGE.test(one)).join('\n');
+  const source = withoutPackages(program);
   const tree = source.length > MOST_CHARS ? null : parse(source);
   if (tree === null) return true;
   try {

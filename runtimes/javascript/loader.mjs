@@ -1,18 +1,20 @@
 // @ts-check
 /** Turns the code of a `load` into a program: appends the accessor, and calls esbuild for code that V8 cannot run. */
-import { packageOf, withPlaceholders } from './absent.mjs';
+import { packageOf, withPlaceholders, withoutPackages } from './absent.mjs';
 import { withAccessor } from './accessor.mjs';
 import { pinHint } from './answers.mjs';
 import { Bundler, NPM, fileName, isBuiltin } from './bundle.mjs';
 import { isProgram, sourceOf } from './entry.mjs';
 import { isOwnFile } from './own_files.cjs';
 import { Positions, SCRIPT, failure } from './positions.mjs';
-import { clientOf } from './dialects/clients.cjs';
+import { clientOf, keysFor } from './dialects/clients.cjs';
+import { withStandIns } from './stand_ins.mjs';
 import { wantedNames } from './wanted_names.mjs';
 
 /**
- * @typedef {{source: string, filename: string, isAsync: boolean, wanted: string[], perRow: boolean, unknown: string[]}} Program
- *   `perRow`: runs for each row, and not at load; `unknown`: missing packages that are not well known, and probably are the author's own modules
+ * @typedef {{source: string, filename: string, isAsync: boolean, wanted: string[], perRow: boolean, unknown: string[], keys: Record<string, string>}} Program
+ *   `perRow`: runs for each row, and not at load; `unknown`: missing packages that are not well known, and probably are the author's own modules; `keys`: placeholders for the keys of
+ *   its clients, by the name of the environment variable
  * @typedef {{program: Program, positions: Positions, bundle: unknown, missing: {module: string, line: number}[], notes: Note[],
  *   absent?: string[], refused?: Unloadable | null}} Loadable `absent`: modules in whose place there are placeholders; `refused`: the result if the entry needs one of them
  * @typedef {{failure: import('./positions.mjs').Failure, missing: {module: string, line: number}[], unknown?: string[]}} Unloadable `unknown`: missing packages that are not well known
@@ -197,7 +199,7 @@ function refuse(faults, plain, language) {
 
 /** @param {string} source @param {boolean} isAsync @param {string[]} wanted @param {boolean} perRow @param {string[]} [unknown] @returns {Program} */
 function program(source, isAsync, wanted, perRow, unknown = []) {
-  return { source, filename: SCRIPT, isAsync, wanted, perRow, unknown };
+  return { source, filename: SCRIPT, isAsync, wanted, perRow, unknown, keys: keysFor(source, withoutPackages(source)) };
 }
 
 /** @param {any} bundle the bundle of an earlier load, which the host kept unchanged */

@@ -11,9 +11,20 @@ const CLIENTS = [
   'braintrust', 'cohere-ai', 'dotenv', 'groq-sdk', 'langchain', 'langfuse', 'langsmith', 'ollama', 'openai',
 ];
 
+/** The environment variables from which clients take their keys. Without a key, such a client cannot be made. @type {Record<string, string>} */
+const KEYS = { '@anthropic-ai/sdk': 'ANTHROPIC_API_KEY', '@google/genai': 'GEMINI_API_KEY', 'groq-sdk': 'GROQ_API_KEY', openai: 'OPENAI_API_KEY', 'together-ai': 'TOGETHER_API_KEY' };
+const PLACEHOLDER = 'no-key-in-a-sandbox';
+
+/** Return placeholders for the keys of the clients in a bundled program, so that code can make these clients while it loads. There is none for a key that the author's `own` code reads, other than to pass it to a client, because that code may do without it. @param {string} program @param {string} own @returns {Record<string, string>} */
+function keysFor(program, own) {
+  const bundled = Object.keys(KEYS).filter((one) => program.includes(`node_modules/${one}/`)); // esbuild writes the file of each module in a comment
+  const read = own.replace(/\bapiKey:\s*process\.env\.\w+(?=\s*[,}])/g, '');
+  return Object.fromEntries(bundled.filter((one) => !read.includes(KEYS[one])).map((one) => [KEYS[one], PLACEHOLDER]));
+}
+
 /** Return the client package that a specifier names, or null for any other specifier. @param {string} specifier */
 function clientOf(specifier) {
   return CLIENTS.find((one) => specifier === one || specifier.startsWith(`${one}/`)) ?? null;
 }
 
-module.exports = { clientOf };
+module.exports = { clientOf, keysFor };

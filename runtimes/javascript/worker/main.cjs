@@ -71,7 +71,7 @@ function load(order, then) {
   output = new Output(order.logs, descriptors.errors);
   selector = order.selector ?? null;
   resultBytes = order.resultBytes;
-  Object.assign(process.env, order.environment ?? {});
+  Object.assign(process.env, order.program.keys, order.environment ?? {});
   if (order.environment?.HTTPS_PROXY) require('node:http').setGlobalProxyFromEnv(order.environment);
   data = ownSandbox ? order.data ?? null : null;
   try {

@@ -188,6 +188,30 @@ def test_comments_in_a_package_hide_nothing(start: Callable[..., RunnerProcess],
     assert (loaded.type, body(loaded)["not_loaded"]) == ("loaded", ["zod"]), loaded
 
 
+@pytest.mark.parametrize(
+    ("made", "key"),
+    [
+        ("new OpenAI()", "'no-key-in-a-sandbox'"),
+        ("new OpenAI({ apiKey: process.env.OPENAI_API_KEY })", "'no-key-in-a-sandbox'"),
+        ("process.env.OPENAI_API_KEY ? new OpenAI() : { apiKey: 'none' }", "'none'"),
+    ],
+)
+def test_a_client_has_a_key_unless_the_code_can_do_without(
+    start: Callable[..., RunnerProcess], tmp_path: Path, made: str, key: str
+) -> None:
+    package = tmp_path / "node_modules" / "openai"
+    package.mkdir(parents=True)
+    (package / "package.json").write_text('{"name": "openai", "main": "index.mjs"}')
+    (package / "index.mjs").write_text(
+        "export default class { constructor({ apiKey = process.env.OPENAI_API_KEY } = {}) {"
+        " if (!apiKey) throw new Error('no key'); this.apiKey = apiKey } }\n"
+    )
+    runner = start("--packages", str(tmp_path))
+    code = f"import OpenAI from 'openai';\nconst client = {made};\nexport {ROW % f'return client.apiKey === {key}'}"
+    assert runner.load(code, language="javascript").type == "loaded"
+    assert body(runner.call({}, "x", None))["value"] is True
+
+
 PARAMS = "function evaluate(appParams, inputs, output, correctAnswer) { return eval(output) }"
 
 
