@@ -50,6 +50,7 @@ export function dismissAhead() {
 
 /** Matches syntax or modules that need a bundler. A false match costs only time. */
 const MODULE_SYNTAX = /\b(?:import|export)\b/;
+const SCRIPTS = /\.[cm]?[jt]sx?$/;
 const REQUIRE = /\brequire\s*\(/;
 
 /**
@@ -76,9 +77,11 @@ export async function prepare(body, order, tools, signal) {
   return compile(text, wanted, plain, order, { ...tools, files, known: body.known }, signal);
 }
 
-/** Return the files of an evaluator that has several, or null for an evaluator that has only its code. @param {LoadBody} body @param {{language: string}} order @returns {Files | null} */
+/** Return the files of an evaluator that has several, with stand-ins for packages that only wrap scorers; null for an evaluator that has only its code. @param {LoadBody} body @param {{language: string}} order @returns {Files | null} */
 export function filesOf(body, order) {
-  return body.files === undefined ? null : { texts: body.files, path: body.path ?? fileName(order.language) };
+  if (body.files === undefined) return null;
+  const texts = Object.entries(body.files).map(([path, text]) => [path, SCRIPTS.test(path) ? withStandIns(text) : text]);
+  return { texts: Object.fromEntries(texts), path: body.path ?? fileName(order.language) };
 }
 
 /** @param {string} text @param {{language: string, check: boolean}} order @param {Tools} tools @param {Files | null} files */

@@ -38,6 +38,17 @@ def test_modules_are_imported_with_their_types_and_data(evaluator: Callable[...,
     assert body(runner.call(None, None, None))["value"] == [3, "said"]
 
 
+def test_scorers_in_files_need_no_package_of_their_platform(evaluator: Callable[..., Any]) -> None:
+    files = {
+        "src/scorers.ts": "import { createScorer } from 'evalite';\nexport const half = createScorer({ name: 'half', scorer: () => 0.5 });",
+        "tsconfig.json": '{"compilerOptions": {"paths": {"#mine/*": ["./src/*"]}}}',
+    }
+    code = "import { half } from '#mine/scorers';\nexport const evaluate = (inputs, outputs, trace) => half({ output: outputs });"
+    runner, loaded = evaluator(code, files)
+    assert loaded.type == "loaded", loaded
+    assert body(runner.call(None, None, None))["value"] == {"name": "half", "score": 0.5}
+
+
 @pytest.mark.long
 @pytest.mark.slow
 def test_code_that_lies_deeper_imports_what_is_above(evaluator: Callable[..., Any]) -> None:
