@@ -28,6 +28,37 @@ def test_number(value: float) -> None:
         assert codes(found) == (["bare_score"] if contract is MAIN else [])
 
 
+@pytest.mark.parametrize(
+    ("value", "score"),
+    [
+        ({"accuracy": 0.25, "result": {"success": True, "stdout": "x"}}, 0.25),
+        ({"f1": 0.5, "evaluation": {"score": 5, "scale": 5}}, 0.5),
+        ({"similarity": 0.8, "grade": {"pass": False}}, 0.8),
+        ({"accuracy": 0.7, "result": {"status": "fail"}}, 0.7),
+        ({"right": 7, "wrong": 3, "result": {"status": "pass"}}, None),
+        ({"precision": 0.5, "recall": 0.25, "verdict": {"pass": True}}, None),
+    ],
+)
+def test_a_result_inside_an_object_does_not_replace_its_numbers(value: dict[str, Any], score: float | None) -> None:
+    assert result(value, Contract.FUNCTION).score == score
+
+
+@pytest.mark.parametrize(
+    ("value", "score", "metrics"),
+    [
+        ({"correct": True, "relevant": False, "grounded": True}, 1.0, {"score": 1.0, "relevant": 0.0, "grounded": 1.0}),
+        ({"relevant": True, "faithful": False}, None, {"relevant": 1.0, "faithful": 0.0}),
+        ({"relevant": True, "concise": False}, None, {"relevant": 1.0, "concise": 0.0}),
+        ({"relevant": False, "why": "x"}, 0.0, {"score": 0.0}),
+    ],
+)
+def test_one_of_several_bools_is_not_a_weak_verdict(
+    value: dict[str, Any], score: float | None, metrics: dict[str, float]
+) -> None:
+    found = result(value)
+    assert (found.score, found.metrics, "verdicts_disagree" in codes(found)) == (score, metrics, False)
+
+
 @pytest.mark.parametrize("contract", ALL)
 @pytest.mark.parametrize("value", [True, False])
 def test_bool(value: bool, contract: Contract) -> None:

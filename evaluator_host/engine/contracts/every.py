@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from evaluator_host.engine.contracts.base import Dialect
-from evaluator_host.engine.contracts.interpret import Scored, contradiction
+from evaluator_host.engine.contracts.interpret import Scored, contradiction, with_own_name
 from evaluator_host.engine.contracts.native import invalid, not_returned, together
 from evaluator_host.types.evaluator import EvaluatorSettings, Json, Language
 from evaluator_host.types.json_values import decode_json
@@ -25,6 +25,7 @@ def interpret_every(
     returned: Returned,
     language: Language,
     settings: EvaluatorSettings,
+    code: str,
     *,
     advise: Callable[[EvaluationError], EvaluationError],
 ) -> tuple[Scored | EvaluationError, Json]:
@@ -36,7 +37,7 @@ def interpret_every(
     or a score that only one evaluator returns, this becomes the score of the result. If it names nothing that was
     returned, or if `settings.entry` is `*`, the result has no score. Otherwise, the score is the mean of all scores. An
     evaluator that failed adds a warning. If all evaluators failed, the row fails with the first error about an import,
-    or else with the first error. `advise` adds a hint to an error.
+    or else with the first error. `code` is the evaluator's; `advise` adds a hint to an error.
     """
     try:
         outcomes = [_outcome(raw) for raw in returned.value["every"]]
@@ -55,7 +56,7 @@ def interpret_every(
             results.native += scored.native
             results.add_failure(name, advise(scored.error))
         else:
-            results.add(name, scored, outcome.notes)
+            results.add(name, with_own_name(scored, code), outcome.notes)
     read, errors, shown = results.read, results.errors, results.shown
     if errors and not read:
         return next((one for one in errors if one.type in _OF_IMPORTS), errors[0]), shown
@@ -164,7 +165,7 @@ def _part(
 
 
 def _name_of_score(scored: Scored) -> str | None:
-    name = scored.native[0].get("name") if len(scored.native) == 1 else None
+    name = scored.native[0].get("name") if len(scored.native) == 1 else scored.name
     return name if isinstance(name, str) and name in scored.metrics else None
 
 

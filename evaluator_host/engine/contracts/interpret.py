@@ -10,15 +10,26 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeGuard
 
 from evaluator_host.engine.contracts.language_terms import described, terms, valid_returns
-from evaluator_host.engine.contracts.metric_leaves import NotFinite, TooDeep, add_leaves, finite
-from evaluator_host.engine.contracts.verdicts import REASON_KEYS, Verdict, counted_checks, reason, verdict
+from evaluator_host.engine.contracts.metric_leaves import NAME_CHARS, NotFinite, TooDeep, add_leaves, finite
+from evaluator_host.engine.contracts.verdicts import REASON_KEYS, RESULT_KEYS, Verdict, counted_checks, reason, verdict
 from evaluator_host.types.evaluator import Json, Language
 from evaluator_host.types.json_values import VALUE_DEPTH
 from evaluator_host.types.numbers import parsed
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Kind, Note, Returned
 from evaluator_host.types.warnings import remedy_of
 
-__all__ = ["Scored", "invalid_text", "labelled", "mapping", "numeric_text", "parsed", "read", "terms", "text_as_number"]
+__all__ = [
+    "Scored",
+    "invalid_text",
+    "labelled",
+    "mapping",
+    "numeric_text",
+    "parsed",
+    "read",
+    "terms",
+    "text_as_number",
+    "with_own_name",
+]
 
 FINITE: Final = "return a finite number; look for a division by zero, or the mean of an empty list"
 _SCORE_NAMES: Final = frozenset(("score", "value", "result", "rating", "scores", "grade", "accuracy"))
@@ -26,6 +37,7 @@ _KEYS_READ: Final = 50
 _RESERVED: Final = frozenset(("score", "label", "details", *REASON_KEYS))
 _NON_FINITE: Final = frozenset(sign + word for sign in ("", "+", "-") for word in ("nan", "inf", "infinity"))
 _SHOWN: Final = 60
+_QUOTES: Final = ('"', "'", "`")
 _PARTS: Final = ("details", "metadata")
 _SHOWN_CHARS: Final = 300
 # texts that runners send in place of a type if a value is cyclic or nested too deeply
@@ -40,6 +52,7 @@ class Scored:
       native: Objects that the dialect's platform would store, one for each named score.
       skipped: Whether the value means "does not apply" on the platform, so that the row is skipped.
       error: Why the row failed, if it failed although the platform stores a result.
+      name: Name that the value gives to its score; `with_own_name` makes it a metric.
     """
 
     score: float | int | None
@@ -51,6 +64,7 @@ class Scored:
     native: tuple[dict[str, Json], ...] = ()
     skipped: bool = False
     error: EvaluationError | None = None
+    name: str | None = None
 
 
 class _Refused(Exception):
@@ -94,6 +108,22 @@ def read(returned: Returned, language: Language, *, needs_score: bool = False) -
         what = described(value, language) if isinstance(value, list) else "a value that cannot be written as JSON"
         return _invalid(f"the evaluator returned {what}", language, needs_score=needs_score)
     return contradiction()
+
+
+def with_own_name(found: Scored, code: str) -> Scored:
+    """Return a result in which the score is also a metric under the name that the value gives to it.
+
+    The name counts only if it is a string in the evaluator's code: another name may be a value of the row, and each row
+    would add a metric.
+    """
+    name = found.name
+    if name is None or found.score is None or name in found.metrics or not 0 < len(name) <= NAME_CHARS:
+        return found
+    if name in _RESERVED or name in RESULT_KEYS or not name.isprintable():
+        return found
+    if not any(f"{quote}{name}{quote}" in code for quote in _QUOTES):
+        return found
+    return replace(found, metrics={**found.metrics, name: found.score})
 
 
 def _is_score_and_reason(value: Json) -> TypeGuard[tuple[float | int, str | list[Json] | None]]:

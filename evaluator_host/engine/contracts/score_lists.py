@@ -8,7 +8,7 @@ from typing import Final, TypeGuard
 from evaluator_host.engine.contracts.interpret import Scored, mapping
 from evaluator_host.engine.contracts.metric_leaves import finite
 from evaluator_host.engine.contracts.native import NamedScore, invalid, scored
-from evaluator_host.engine.contracts.verdicts import given_verdicts, passed_share
+from evaluator_host.engine.contracts.verdicts import REASON_KEYS, given_verdicts, passed_share
 from evaluator_host.types.evaluator import Json, Language
 from evaluator_host.types.outcome import EvaluationError, Note
 
@@ -19,6 +19,9 @@ _OVERALL: Final = (
 )
 _GROUPS: Final = ("scores", "metrics", "checks", "criteria", "dimensions", "evaluations", "assertions")
 """Keys under which an object without a score of its own has scores or verdicts by name."""
+_WRAPPERS: Final = ("result", "verdict", "judgment", "judgement", "judgeResult", "evaluation", "grade", "overall")
+"""Keys under which an object may contain the evaluator's whole result: `{"verdict": {"pass": true}, "usage": {…}}`."""
+_MOST_WRAPPERS: Final = 3
 _TOTALS: Final = ("total", "total_reward", "totalReward")
 _MEASURES: Final = frozenset(
     (
@@ -115,6 +118,25 @@ def with_score(one: dict[str, Json]) -> dict[str, Json]:
     return {**one, "score": one[found[0]]} if len(found) == 1 else one
 
 
+def with_inner(one: dict[str, Json], depth: int = _MOST_WRAPPERS) -> dict[str, Json]:
+    """Return an object. If it has neither score nor verdict nor numbers, add those of the only result inside it."""
+    if _is_scored(one) or _numbers(one) or depth == 0:
+        return one
+    if depth == _MOST_WRAPPERS and inner_scores(one, None) is not None:
+        return one
+    inside = [with_inner(with_score(value), depth - 1) for key in _WRAPPERS if isinstance(value := one.get(key), dict)]
+    found = [value for value in inside if _is_scored(value)]
+    if len(found) != 1:
+        return one
+    [result] = found
+    kept = ("score", *given_verdicts(result), *REASON_KEYS)
+    return {**one, **{key: result[key] for key in kept if key in result}}
+
+
+def _is_scored(one: dict[str, Json]) -> bool:
+    return "score" in one or bool(given_verdicts(one)) or passed_share(one) is not None
+
+
 def inner_scores(one: dict[str, Json], chosen: str | None) -> list[dict[str, Json]] | None:
     """Return the named scores inside an object that has neither score nor verdict, as `read_score_list` reads them.
 
@@ -122,7 +144,7 @@ def inner_scores(one: dict[str, Json], chosen: str | None) -> list[dict[str, Jso
     may have different scales, plain numbers (`{"short": 1}`), and a `value` in an object with a `name`, count only
     under `scores`, or if a score is chosen by its name. Return None if several keys have scores.
     """
-    if "score" in one or given_verdicts(one) or passed_share(one) is not None:
+    if _is_scored(one):
         return None
     listed = [_listed(one.get(key), with_values=key == "scores" or chosen is not None) for key in _GROUPS]
     groups = [group for group in listed if is_score_list(group)]
@@ -131,8 +153,9 @@ def inner_scores(one: dict[str, Json], chosen: str | None) -> list[dict[str, Jso
 
 def _listed(group: Json, *, with_values: bool) -> Json:
     if isinstance(group, dict) and group:
-        if with_values and all(isinstance(value, bool | int | float) for value in group.values()):
-            return [{"name": name, "score": value} for name, value in group.items()]
+        numbers = {name: value for name, value in group.items() if isinstance(value, bool | int | float)}
+        if with_values and numbers and all(isinstance(group[name], str) for name in group.keys() - numbers.keys()):
+            return [{"name": name, "score": value} for name, value in numbers.items()]
         group = [{**value, "name": name} if isinstance(value, dict) else value for name, value in group.items()]
     return [_without_value(one) for one in group] if isinstance(group, list) and not with_values else group
 
@@ -148,18 +171,14 @@ def with_measure(one: dict[str, Json]) -> dict[str, Json]:
     (`{"right": 7, "wrong": 3}`). If there is only one number, it is the score if its name says that it is a measure
     (`exact_match`, but not `max_score`).
     """
-    if "score" in one or given_verdicts(one) or passed_share(one) is not None:
+    if _is_scored(one):
         return one
     key = _sum_or_only_number(one)
     return one if key is None else {**one, "score": one[key]}
 
 
 def _sum_or_only_number(one: dict[str, Json]) -> str | None:
-    numbers = {
-        key: number
-        for key, value in one.items()
-        if isinstance(value, int | float) and not isinstance(value, bool) and (number := finite(value)) is not None
-    }
+    numbers = _numbers(one)
     if len(numbers) == 1:
         key = next(iter(numbers))
         return key if _MEASURES & _words(key) and not _NO_MEASURES & _words(key) else None
@@ -169,6 +188,14 @@ def _sum_or_only_number(one: dict[str, Json]) -> str | None:
         return None
     total = numbers[totals[0]]
     return totals[0] if math.isclose(sum(parts.values()), total, rel_tol=_CLOSE, abs_tol=_CLOSE) else None
+
+
+def _numbers(one: dict[str, Json]) -> dict[str, float]:
+    return {
+        key: number
+        for key, value in one.items()
+        if isinstance(value, int | float) and not isinstance(value, bool) and (number := finite(value)) is not None
+    }
 
 
 def _are_counts(parts: dict[str, float]) -> bool:

@@ -16,7 +16,12 @@ _ERRORS: Final = ("errors", "errored")  # keys with the number of checks that ne
 _WEAK_KEYS: Final = ("ok", "correct")
 """Keys that often mean something else, such as that a model answered: a bool under one of them is the verdict only if
 the object has no number that may be the score."""
+_ONLY_KEYS: Final = ("relevant", "faithful", "grounded")
+"""Keys that are often one of several metrics: a bool under one of them is the verdict only if, besides, the object has
+no other bool."""
 _WORD_KEYS: Final = ("verdict", "status")
+RESULT_KEYS: Final = frozenset((*VERDICT_KEYS, *_WORD_KEYS))
+"""Keys whose meaning in a returned object is fixed, so that a metric of such a name would mislead."""
 _PASS_OR_FAIL: Final = frozenset(("pass", "fail"))
 """Texts that count as a verdict under a key in `_WORD_KEYS`; other texts there, such as `"passed"`, may describe a run.
 """
@@ -69,8 +74,11 @@ def given_verdicts(value: dict[str, Json]) -> dict[str, Json]:
     if (key := next((key for key in _WORD_KEYS if _is_pass_or_fail(value.get(key))), None)) is not None:
         return {key: value[key]}
     numbers = any(isinstance(one, int | float) and not isinstance(one, bool) for one in value.values())
-    weak = () if numbers or value.get("score") is not None else _WEAK_KEYS
-    return {key: value[key] for key in weak if isinstance(value.get(key), bool)}
+    if numbers or value.get("score") is not None:
+        return {}
+    bools = [key for key, one in value.items() if isinstance(one, bool)]
+    weak = (*_WEAK_KEYS, *(_ONLY_KEYS if len(bools) == 1 else ()))
+    return {key: value[key] for key in weak if key in bools}
 
 
 def _is_pass_or_fail(given: Json) -> bool:

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 from evaluator_host.engine.contracts.base import BindOne
 from evaluator_host.engine.contracts.binding import encode
 from evaluator_host.engine.contracts.every import EVERY, interpret_every
-from evaluator_host.engine.contracts.interpret import Scored
+from evaluator_host.engine.contracts.interpret import Scored, with_own_name
 from evaluator_host.engine.contracts.parameters import row_notes, suspicious_parameters
 from evaluator_host.engine.contracts.reads import fields_not_read
 from evaluator_host.engine.contracts.row_binding import (
@@ -414,10 +414,12 @@ def normalise(
     settings = info.settings or evaluator.settings
     advise = partial(_advised_with, evaluator, rules.contract, outcome.imports)
     if settings.entry == EVERY:
-        scored, value = interpret_every(rules, outcome, evaluator.language, evaluator.settings, advise=advise)
+        language, code = evaluator.language, evaluator.code
+        scored, value = interpret_every(rules, outcome, language, evaluator.settings, code, advise=advise)
         outcome = replace(outcome, value=value)
     else:
         scored = rules.interpret(outcome, evaluator.language, settings=settings)
+        scored = with_own_name(scored, evaluator.code) if isinstance(scored, Scored) else scored
     if isinstance(scored, EvaluationError):
         scored = _without_score(rules.native_of_failure(scored, evaluator.language), scored)
     known = {note.code for note in notes} & {"missing_column"}  # the host's own warning has more details

@@ -12,7 +12,13 @@ from evaluator_host.engine.contracts.binding import DEFAULTS, Binding
 from evaluator_host.engine.contracts.evaluate import dialect as evaluate
 from evaluator_host.engine.contracts.interpret import Scored, mapping
 from evaluator_host.engine.contracts.native import question, without_truth
-from evaluator_host.engine.contracts.score_lists import inner_scores, read_score_list, with_measure, with_score
+from evaluator_host.engine.contracts.score_lists import (
+    inner_scores,
+    read_score_list,
+    with_inner,
+    with_measure,
+    with_score,
+)
 from evaluator_host.types.evaluator import Contract, EvaluatorSettings, Json, Language, Row
 from evaluator_host.types.outcome import EvaluationError, Kind, Note, Returned
 
@@ -88,12 +94,14 @@ def interpret(
         return Scored(None, None, {}, notes=(_SKIPPED,), skipped=True)
     if returned.kind is Kind.OBJECT and isinstance(returned.value, dict):
         chosen = settings.score_output
-        whole = with_measure(with_score(returned.value))
+        whole = with_inner(with_measure(with_score(returned.value)))
         if chosen is not None and isinstance(returned.value.get(chosen), int | float):
-            whole = {**whole, "score": returned.value[chosen]}
+            whole = {**whole, "score": returned.value[chosen], "name": None}  # the name is that of another score
         if (mean := _mean_inside(whole, language, chosen)) is not None:
             return mean
         returned = replace(returned, value=whole)
+        found, name = evaluate.interpret(returned, language, settings=settings), whole.get("name")
+        return replace(found, name=name) if isinstance(found, Scored) and isinstance(name, str) else found
     return evaluate.interpret(returned, language, settings=settings)
 
 
