@@ -124,7 +124,7 @@ export const dialect = {
     return own === code ? null : `${own}${lists.length > 0 ? DECLARED : ''}`;
   },
   infer(candidate, name, code, isListed = false, isDeclared = false) {
-    if (candidate.selector.where === 'listed' || listedIn(code).some((one) => one.name === name)) return { step: LISTED, reason: `${candidate.label} is among the scores of an Eval` };
+    if (candidate.selector.where === 'listed' || listedIn(code).some((one) => one.name === name)) return { step: LISTED, reason: `${candidate.label} is among the scores of an Eval, whose data and task are not run` };
     const { parameters } = parametersOf(candidate);
     if (name !== 'handler' && !OWN_TYPE.test(code) && [...code.matchAll(new RegExp(TYPED, 'g'))].some((one) => one[1] === name)) return { step: PARAMETERS, reason: `${candidate.label} has the type of a scorer` };
     if (OWN_ENTRY.test(code)) return null;

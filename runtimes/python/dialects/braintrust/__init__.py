@@ -31,7 +31,8 @@ def sign(outline: Outline, name: str | None) -> tuple[int, str] | None:
     scores = _scores_of_eval(outline) or _registered(outline)
     own = [one for one in scores if one in outline.functions]
     if own and name in {None, *own}:
-        return dialects.DECORATED, f"the code gives `{name or own[0]}` to Braintrust as a scorer"
+        more = ", in an `Eval` whose data and task are not run" if _scores_of_eval(outline) else ""
+        return dialects.DECORATED, f"the code gives `{name or own[0]}` to Braintrust as a scorer{more}"
     if _scores_of_eval(outline) and name is None and not (outline.has_own_entry or _ENTRY in outline.functions):
         return dialects.PARAMETERS, f"an `Eval` with the scores {', '.join(scores)}"
     found = outline.functions.get(_ENTRY)
