@@ -2,15 +2,15 @@
 /**
  * Decides by which contract a function is called, and which properties of the row it needs.
  *
- * @typedef {{where: string, name: string, method?: string, names?: string[], output?: string, needs?: string[], tested?: string[], compared?: ReturnType<typeof comparisonOf>[], params?: boolean, every?: Part[]}} Selector `names`: properties to pass one by one; `output`: the one that is the output;
- *   `needs`: properties that a row has to have; `tested`: those of them that the code can do without; `compared`: pairs of values of its arguments that it compares; `params`: whether the first argument is `appParams`; `every`: all evaluators of a file
+ * @typedef {{where: string, name: string, method?: string, names?: string[], output?: string, needs?: string[], reads?: string[], placed?: boolean, inside?: string, tested?: string[], compared?: ReturnType<typeof comparisonOf>[], params?: boolean, every?: Part[]}} Selector `names`: properties to pass one by one; `output`: the one that is the output;
+ *   `needs`: properties that a row has to have; `tested`: those of them that the code can do without; `reads`: what it reads from its only argument, which is the row itself if the row has all these, but not the argument; `placed`: whether it gets inputs, outputs and trace if the row lacks a column that it names; `inside`: the column that is its row if it has all of `reads`; `compared`: pairs of values of its arguments that it compares; `params`: whether the first argument is `appParams`; `every`: all evaluators of a file
  * @typedef {{name: string, selector: Selector, uses?: string[]}} Part one of several evaluators; `uses`: the others that it uses; set only for a part that runs only for rows with all that it needs
  * @typedef {{contract: string, source: string, reason: string, entry: string, parameters: string[], selector: Selector, functions: {name: string, text: string}[], notes?: {code: string, message: string}[]}} Found
  * @typedef {{code: string, message: string, hint: string | null}} Refusal
  * @typedef {import('./offers.mjs').Candidate} Candidate
  * @typedef {import('./offers.mjs').Offer} Offer
  */
-import { isOutput, takesOutput } from './dialects/function.mjs';
+import { isOutput, readOf, takesOutput, withoutOptions } from './dialects/function.mjs';
 import { OWN } from './dialects/steps.mjs';
 import { DIALECTS } from './dialects/table.mjs';
 import { testedNames, unreadKeys } from './facts.mjs';
@@ -67,7 +67,9 @@ export function inferNamed(candidate, name, offers, code, isWished = false) {
   const best = mostCertain(candidate, name, code);
   if ('step' in best && best.step < OWN) return best.found;
   if (takesProperties(candidate, name, offers) || (isWished && takesParts(candidate, name))) {
-    return found(candidate, BY_PARAMETERS, 'inferred', `${candidate.label} has parameters that name properties of the row`, true);
+    const named = found(candidate, BY_PARAMETERS, 'inferred', `${candidate.label} has parameters that name properties of the row`, true);
+    if (mayBeByPosition(candidate, name, code)) named.selector.placed = true;
+    return named;
   }
   return infer(candidate, name, code);
 }
@@ -85,13 +87,21 @@ function isAssert(candidate, code) {
 
 /** Return whether the names of a function's parameters can be names of properties: they have a meaning, and do not belong to a call by position. In a file with exports, only exported functions count. @param {Candidate} candidate @param {string} name @param {Offer[]} offers */
 function takesProperties(candidate, name, offers) {
-  const { parameters } = parametersOf(candidate);
+  const parameters = withoutOptions(parametersOf(candidate).parameters);
   const functions = functionsOf(offers);
   const isOffered = candidate.selector.where !== 'declared' || functions.some((one) => one.name === name && one.exported) || !functions.some((one) => one.exported);
   const says = parameters.every((one) => one.keys === null && !one.rest && withoutUnderscore(one.name).length > 2);
   const [first, , third] = parameters;
-  const isByPosition = parameters.length === 3 && (!takesOutput(candidate) || withoutUnderscore(third.name) === 'trace');
+  const isByPosition = parameters.length === 3 && withoutUnderscore(third.name) === 'trace';
   return isOffered && says && !isByPosition && first !== undefined && !OWN_NAMES.includes(name) && !POSITIONS.test(withoutUnderscore(first.name));
+}
+
+/** Return whether a function may be called with inputs, outputs and a trace although its parameters can be names of properties: it has three. @param {Candidate} candidate @param {string} name @param {string} code */
+function mayBeByPosition(candidate, name, code) {
+  const { parameters } = parametersOf(candidate);
+  if (takesOutput(candidate) || parameters.length !== 3) return false;
+  const inferred = infer(candidate, name, code);
+  return 'contract' in inferred && inferred.contract === 'evaluate';
 }
 
 /** Return whether the only parameter of a function takes properties of an object: `({ output, llm })`. @param {Candidate} candidate @param {string} name */
@@ -113,6 +123,7 @@ export function leaveOptional(selector, name, code) {
   const left = new Set([...optional].map(withoutUnderscore));
   selector.needs = selector.needs.filter((one) => !left.has(one));
   selector.tested = selector.tested?.filter((one) => !required.has(one));
+  if (selector.reads) selector.reads = selector.reads.filter((one) => !optional.has(one));
 }
 
 /** @param {Candidate} candidate @param {import('./dialects/table.mjs').Dialect} dialect @param {string} source @param {string} reason @param {boolean} [byColumn] whether a single parameter is a property of the row, not the row itself @returns {Found} */
@@ -121,15 +132,20 @@ export function found(candidate, dialect, source, reason, byColumn = false) {
   const keys = dialect.takesOneObject && parameters.length === 1 ? parameters[0].keys : null;
   const whole = byColumn ? null : dialect.readsOfWhole?.(candidate) ?? null;
   const unread = dialect.byName && keys !== null ? unreadKeys(candidate.text) : [];
-  const apart = dialect.byName && parameters.every((one) => one.keys === null) && whole === null;
-  const passed = parameters.map((one) => withoutUnderscore(one.name));
+  const columns = withoutOptions(parameters);
+  const apart = dialect.byName && columns.every((one) => one.keys === null) && whole === null;
+  const passed = columns.map((one) => withoutUnderscore(one.name));
   const needs = dialect.byName ? whole ?? parameters.filter((one) => !one.optional).flatMap((one) => one.required ?? (apart ? [withoutUnderscore(one.name)] : [])).filter((one) => !unread.includes(one)) : [];
+  const inside = whole !== null && /^inputs?$/.test(parameters[0]?.name) ? parameters[0].name : undefined;
+  const reads = (apart && parameters.length === 1) || inside !== undefined ? readOf(parameters[0].name, candidate.text) : [];
   const tested = needs.length > 0 ? testedNames(candidate.text).map(withoutUnderscore).filter((one) => needs.includes(one)) : [];
   const selector = {
     ...candidate.selector,
     ...(dialect.contract === 'evaluate-v1' ? { params: true } : {}),
     ...(apart ? { names: passed, output: dialect.outputOf?.(passed) } : {}),
     ...(dialect.byName ? { needs } : {}),
+    ...(reads.length > 0 ? { reads } : {}),
+    ...(inside !== undefined ? { inside } : {}),
     ...(tested.length > 0 ? { tested } : {}),
   };
   const names = keys?.length ? keys : parameters.map((one) => (one.rest ? `...${one.name}` : one.name));

@@ -9,7 +9,7 @@
 import { SCORES, usedBy, usersOf } from './candidates.mjs';
 import { makesEvaluators } from './classes.mjs';
 import { BY_PARAMETERS, found, inferNamed } from './contracts.mjs';
-import { isOutput, takesOutput, takesPair } from './dialects/function.mjs';
+import { isOutput, takesOutput, takesPair, withoutOptions } from './dialects/function.mjs';
 import { madeBy } from './facts.mjs';
 import { callsIn } from './nodes.mjs';
 import { defaultExport, functionsOf, isWhole, lookUp } from './offers.mjs';
@@ -30,7 +30,7 @@ export function othersOfColumns(offers, taken) {
   const functions = functionsOf(offers).filter((one) => one.exported && !/^_|^default$/.test(one.name) && !PREPARES.test(one.name) && !taken.includes(one.name) && madeBy(one.text) === null);
   const likely = functions.filter(({ name }) => SCORES.test(name) || wordsOf(name).some((word) => LIKELY.test(word)));
   const found_ = likely.flatMap(({ name }) => lookUp(offers, name) ?? []).filter((one) => {
-    const { parameters } = parametersOf(one);
+    const parameters = withoutOptions(parametersOf(one).parameters);
     return parameters.some((each) => !each.optional) && parameters.every((each) => each.keys === null && !each.rest);
   });
   return found_.map((one) => ({

@@ -22,7 +22,7 @@ export const dialect = {
   byName: true,
   readsOfWhole(candidate) {
     const { parameters } = parametersOf(candidate);
-    if (parameters.length !== 1 || parameters[0].keys !== null || KNOWN.has(parameters[0].name)) return null;
+    if (parameters.length !== 1 || parameters[0].keys !== null || !mayBeRow(parameters[0].name, candidate.text)) return null;
     return readOf(parameters[0].name, candidate.text).filter((each) => TRUTHS.has(each));
   },
   outputOf: (names) => (names.some((each) => OUTPUTS.has(each)) ? undefined : TEXTS.find((each) => names.includes(each))),
@@ -32,7 +32,7 @@ export const dialect = {
     if (name === 'main' || /\bfunction\s+main\b|\bmain\s*=/.test(code)) return null;
     const { parameters } = parametersOf(candidate);
     const one = parameters.length === 1 ? parameters[0] : null;
-    const read = one && one.keys === null && !KNOWN.has(one.name) ? readOf(one.name, candidate.text) : [];
+    const read = one && one.keys === null && mayBeRow(one.name, candidate.text) ? readOf(one.name, candidate.text) : [];
     const destructured = one !== null && (one.keys !== null || read.length > 0);
     const names = destructured ? one.keys ?? read : parameters.map((each) => withoutUnderscore(each.name));
     if (parameters.some((each) => each.rest || (each.keys !== null && !destructured))) return null;
@@ -48,6 +48,11 @@ export const dialect = {
     return takesColumn ? { step: BY_NAME, reason: `${candidate.label} takes ${one.name}`, byColumn: true } : null;
   },
 };
+
+/** Return whether a parameter may stand for the row: its name says nothing else, or it is the input, from which the code reads an output. @param {string} name @param {string} text */
+function mayBeRow(name, text) {
+  return !KNOWN.has(name) || (/^inputs?$/.test(name) && readOf(name, text).some((each) => OUTPUTS.has(each)));
+}
 
 /** Return whether a function reads an output from its only parameter: then it takes a row, not the output itself. @param {import('../offers.mjs').Candidate} candidate */
 export function readsRow(candidate) {
@@ -71,8 +76,15 @@ export function takesPair(parameters) {
   return hasOneOutput(names) && names.some((each) => TRUTHS.has(each));
 }
 
+/** Return parameters without a last one, after two or more, that only takes apart options, which all can be left out: `(prompt, choices, { steps = 3 } = {})`. With one before it, it may be the context of an assert. @param {import('../parameters.mjs').Parameter[]} parameters */
+export function withoutOptions(parameters) {
+  const last = parameters.at(-1);
+  const isOptions = parameters.length > 2 && last?.optional && last.required?.length === 0 && !last.keys?.some((one) => KNOWN.has(one) || TEXTS.includes(one));
+  return isOptions ? parameters.slice(0, -1) : parameters;
+}
+
 /** Return the properties that a function reads from its only parameter. @param {string} name @param {string} text @returns {string[]} */
-function readOf(name, text) {
+export function readOf(name, text) {
   const own = name.replace(/\$/g, '\\$&');
   const parts = [...text.matchAll(new RegExp(`(?<![\\w$.])${own}\\??\\.([\\w$]+)`, 'g'))].map((found) => found[1]);
   const apart = [...text.matchAll(new RegExp(`\\b(?:const|let|var)\\s*(\\{[^{}]{0,500}\\})\\s*=\\s*${own}\\s*[;,\\n]`, 'g'))]

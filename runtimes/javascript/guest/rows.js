@@ -86,6 +86,7 @@
    * return a warning as JSON, else ''. Messages call the evaluator `who`.
    */
   function lacking(selector, row, { mayLack, who = 'the evaluator' }) {
+    if (otherArgs(selector, row) !== null) return '';
     let names = '';
     for (let i = 0; i < selector.needs.length; i++) {
       const name = selector.needs[i];
@@ -150,11 +151,47 @@
     if (!(isOnlyVariables && name in row) && 'output' in row) row[name] = row.output;
   }
 
-  /** Return the properties of a row with these names, as arguments. */
-  function byName(names, row) {
+  /** Return the arguments of an evaluator that gets properties of a row by their names. */
+  function byName({ names }, row) {
     const args = [];
     for (let i = 0; i < names.length; i++) args[i] = row[names[i]];
     return args;
+  }
+
+  /** Return the arguments of an evaluator that gets something else from this row than the properties that it names: the row, a column that is the evaluator's row, or inputs, outputs and trace. Else return null. */
+  function otherArgs(selector, row) {
+    if (takesRow(selector, row)) return [row];
+    if (takesColumn(selector, row)) return [row[selector.inside]];
+    return takesPlaces(selector, row) ? [row.inputs, row.outputs, row.trace] : null;
+  }
+
+  /** Return whether the only argument of an evaluator is the row: the row has no property with the argument's name, but has all that the evaluator reads from it. */
+  function takesRow({ names, reads }, row) {
+    return names !== undefined && !(names[0] in row) && hasReads(reads, row);
+  }
+
+  /** Return whether a column is the evaluator's row. A row that has a trace has all its inputs under `input` and `inputs`, which are no columns. */
+  function takesColumn({ inside, reads }, row) {
+    if (inside === undefined || !isPlain(row[inside])) return false;
+    const all = row[inside === 'input' ? 'inputs' : 'input'];
+    return (!('trace' in row) || (isPlain(all) && inside in all)) && hasReads(reads, row[inside]);
+  }
+
+  /** Return whether an evaluator gets inputs, outputs and trace because the row lacks a column that it names. */
+  function takesPlaces({ names, output, placed }, row) {
+    if (placed !== true || !('trace' in row) || !isPlain(row.inputs)) return false;
+    for (let i = 0; i < names.length; i++) if (names[i] !== output && !(names[i] in row.inputs)) return true;
+    return false;
+  }
+
+  function hasReads(reads, holder) {
+    if (reads === undefined || reads.length === 0) return false;
+    for (let i = 0; i < reads.length; i++) if (!(reads[i] in holder)) return false;
+    return true;
+  }
+
+  function isPlain(value) {
+    return typeof value === 'object' && value !== null;
   }
 
   /** Return an object that records missing keys when they are read: JavaScript looks them up in the prototype, which is a proxy. */
@@ -208,7 +245,8 @@
     if (selector.params && body.args !== undefined) body.args[0] = watched(body.args[0]);
     if (selector.output !== undefined && body.args !== undefined) nameOutput(selector.output, body.args[0]);
     if (selector.needs !== undefined && body.args !== undefined) told.notes = lacking(selector, body.args[0], told);
-    const args = 'named' in body ? [body.named] : selector.names ? byName(selector.names, body.args[0]) : body.args;
+    const others = selector.needs !== undefined && body.args !== undefined ? otherArgs(selector, body.args[0]) : null;
+    const args = 'named' in body ? [body.named] : others ?? (selector.names ? byName(selector, body.args[0]) : body.args);
     if (selector.compared !== undefined && told.notes === '') told.notes = lackingCompared(selector.compared, args);
     return p.apply(entry, holder, args);
   }
@@ -236,6 +274,7 @@
   /** Return whether a row has all that a part needs. */
   function hasAll(part, row) {
     const { needs } = part.selector;
+    if (otherArgs(part.selector, row) !== null) return true;
     for (let i = 0; i < needs.length; i++) if (!(needs[i] in row)) return false;
     return true;
   }
@@ -251,6 +290,7 @@
   /** Return whether a part can run for a row: the row has all needed properties that the code does not test, and at least one needed property. */
   function isAble(part, row) {
     const { needs, tested } = part.selector;
+    if (otherArgs(part.selector, row) !== null) return true;
     let found = 0;
     for (let i = 0; i < needs.length; i++) {
       if (needs[i] in row) found++;

@@ -308,10 +308,8 @@ CASES = [
     javascript(id="JavaScript: a named function without a sign of a contract", row=Row(variables={"results": ["a", "b"], "wanted": "b"}), settings=EvaluatorSettings(entry="hitRate"), code="export const hitRate = (results, wanted) => results.includes(wanted)\nexport const rank = (results, wanted) => 1 / (results.indexOf(wanted) + 1)\n", passed=True),
     javascript(id="JavaScript: a named function that another one uses", row=Row(variables={"scenario": {"said": "4"}, "summary": {"text": "4"}}), settings=EvaluatorSettings(entry="scoreRun"), code="export function scoreRun(scenario, summary) { return summary.text === scenario.said ? 0.5 : 0 }\nexport const scoreAll = (scenario, summaries) => summaries.map((one) => scoreRun(scenario, one)).length\n", score=0.5),
     javascript(id="JavaScript: a named function without exports", row=Row({"limit": 2}, "4"), settings=EvaluatorSettings(entry="within"), code="const within = (answer, limit) => answer.length < limit\nconst other = (answer) => 0\n", passed=True),
-    *(
-        javascript(id=f"JavaScript: a named function of {heads}", recognised=Contract.EVALUATE, settings=EvaluatorSettings(entry="rate"), code=f"export const rate = ({heads}) => {heads.split(', ')[1]} === '4'\n", passed=True)
-        for heads in ("example, outputs, trace", "request, second, meta")
-    ),
+    javascript(id="JavaScript: a named function of a row, outputs and a trace", recognised=Contract.EVALUATE, settings=EvaluatorSettings(entry="rate"), code="export const rate = (example, outputs, trace) => outputs === '4'\n", passed=True),
+    javascript(id="JavaScript: a named function of three columns", row=Row(variables={"prompt": "q", "choices": [1], "rubric": "r"}), settings=EvaluatorSettings(entry="rate"), code="export const rate = (prompt, choices, rubric) => [prompt, choices[0], rubric].join() === 'q,1,r'\n", passed=True),
     javascript(id="JavaScript: a named function of the row's parts", recognised=Contract.EVALUATE, settings=EvaluatorSettings(entry="rate"), code="export const rate = (i, o, t) => o === '4'\n", passed=True),
     javascript(id="JavaScript: a named assert", recognised=Contract("promptfoo"), settings=EvaluatorSettings(entry="check"), code="module.exports.check = (out, opts) => out === '4'\n", passed=True),
     javascript(id="JavaScript: methods of an exported grader", row=Row(variables={"state": {"hits": 1, "total": 2}}), code="export const hitGrader = {\n  recall(state) {\n    return state.hits / state.total\n  },\n  precision(state) {\n    return state.hits\n  },\n}\n", score=0.75, metrics={"recall": 0.5, "precision": 1}, warnings=frozenset({"several_entries"})),
@@ -431,6 +429,29 @@ export const exact = (output, expected) => {use};
         code="export function sameTools({ output, expected, inputs, metadata }: any) {\n  return { name: 'tools', score: metadata.used.length / metadata.wanted.length };\n}\n",
     ),
     case(id="TypeScript", language=Language.TYPESCRIPT, code="export function score(response: string, reference: string): number { return response === reference ? 1 : 0 }", score=1),
+    *(
+        javascript(id=f"JavaScript: another runtime: {used}", code=f"const run = () => {{ try {{ return {used}; }} catch {{ return 0.5; }} }};\nexport const score = (output, expected) => run();\nexport const main_ = () => Bun.serve({{}});\n", score=0.5, **{said: frozenset({"missing_import"})})
+        for used, said in (("Bun.spawnSync(['claude'])", "warnings"), ("none.there", "unwarned"))
+    ),
+    *(
+        javascript(id=f"JavaScript: a test for another runtime: {tested}", code=f"const isOther = {tested};\nconst run = () => (isOther ? Deno.env.get('A') ?? Bun.nanoseconds() : 1);\nexport const score = (output, expected) => (output === expected ? run() : 0);\n", score=1, unwarned=frozenset({"missing_import"}))
+        for tested in ("'Deno' in globalThis", 'globalThis["Deno"] !== undefined', "process.versions.deno !== undefined")
+    ),
+    *(
+        javascript(id=f"JavaScript: a named function of inputs and outputs, by position: {heads}", row=Row({"expected": "4"}, "4"), settings=EvaluatorSettings(entry="exact"), code=f"export const graders = {{ exact({heads}) {{ return {heads.split(', ')[0]}.expected === {heads.split(', ')[1]} ? 1 : 0 }} }}\n", score=1)
+        for heads in ("data, result, extra", "example, reply, meta")
+    ),
+    javascript(id="JavaScript: an output that is taken apart as the last argument", recognised=None, row=Row({"expected": "4"}, "4"), code="export function scoreMatch(output, { expected, ci = true } = {}) { return output === expected ? 1 : 0 }\n", status="failed", error="entry_not_found"),
+    javascript(id="JavaScript: a column named input that is the row", row=Row({"input": {"output": "x", "expected": "x"}}, "y"), code="export const score = (input) => (input.output === input.expected ? 1 : 0);\n", score=1),
+    javascript(id="JavaScript: evaluate with the row as its input", code="export async function evaluate(input) { const { output } = input; return [{ name: 'same', score: output === input.correct_answer ? 1 : 0 }]; }\n", score=1, metrics={"score": 1, "same": 1}),
+    javascript(id="JavaScript: an output among the inputs", row=Row({"output": "4"}), code="export const score = ({ output }) => output === '4'\n", passed=True),
+    case(id="a bool that is a verdict", code="def judge(output):\n    return {'relevant': False, 'why': 'x'}\n", score=0.0, passed=False),
+    javascript(id="JavaScript: columns, and options that may be left out", row=Row(variables={"prompt": "q", "choices": [0.5]}), code="export async function judge(prompt, choices, { steps = 3 } = {}) { return prompt === 'q' && steps === 3 ? choices[0] : 0; }\n", score=0.5),
+    javascript(id="JavaScript: an argument whose parts are columns", row=Row(variables={"asked": "2+2", "said": "4"}), code="export async function judgeAnswer(input) { const { said } = input; return said === '4' && input.asked === '2+2' ? 1 : 0; }\n", score=1),
+    javascript(id="JavaScript: an argument that is a column", row=Row(variables={"input": {"said": "4"}, "said": "5"}), code="export const judgeAnswer = (input) => (input.said === '4' ? 1 : 0);\n", score=1),
+    javascript(id="JavaScript: an argument of whose parts one is missing", row=Row(variables={"said": "4"}), code="export const judgeAnswer = (input) => (input.said === '4' && input.asked ? 1 : 0);\n", status="failed", error="user_exception", message="needs input"),
+    typescript(id="TypeScript: an argument with an optional part", row=Row(variables={"said": "4"}), code="export function judgeAnswer(input: { said: string; asked?: string }) { return { score: input.said === '4' ? 1 : 0, asked: input.asked }; }\n", score=1),
+    javascript(id="JavaScript: the error of a function that has its columns", row=Row(variables={"said": "4"}), code="export const scoreGrade = (grade) => grade.value;\nexport const judgeSaid = (said) => { throw new Error(`no ${said}`); };\n", status="failed", error="user_exception", message="no 4"),
     javascript(id="JavaScript: functions whose columns the row has", row=Row(variables={"rank": 2, "k": 4}), code="export const recallAtK = (rank, k) => (rank <= k ? 1 : 0);\nexport const meanRecall = (ranks, k) => ranks.map((one) => recallAtK(one, k));\nexport function reciprocalRank(rank) { return 1 / rank; }\nexport function title(rank) { return 'x'; }\n", score=0.75, metrics={"recallAtK": 1, "reciprocalRank": 0.5}, warnings=frozenset({"several_entries"})),
     javascript(id="JavaScript: functions of columns that the row lacks", row=Row(variables={"rank": 2}), code="export const recallAtK = (ranks, k) => ranks[0] / k;\nexport const rankedFirst = (ranks) => ranks[0];\n", status="failed", error="user_exception", message="which the row does not have"),
     javascript(id="JavaScript: a function that the evaluator uses, for a row that the evaluator cannot score", row=Row(variables={"found": ["a"], "wanted": ["a", "b"]}), code="export const scoreCase = (found, wanted) => ({ score: found.length / wanted.length });\nexport const scoreSuite = (id, cases) => cases.map((one) => scoreCase(one.found, one.wanted));\n", score=0.5, metrics={"scoreCase": 0.5}, warnings=frozenset({"several_entries"})),

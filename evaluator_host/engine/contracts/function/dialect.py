@@ -67,7 +67,10 @@ def bind_javascript(row: Row, settings: EvaluatorSettings) -> Binding | Evaluati
         given.update(dict.fromkeys(_TRUTHS, truth))
     else:
         given.update(_alike(inputs, _TRUTHS))
-    return Binding({"args": [{**given, **row.inputs, **dict.fromkeys(_OUTPUTS, row.outputs)}]}, notes)
+    outputs = dict.fromkeys(_OUTPUTS, row.outputs)
+    if row.outputs is None:  # then an input may have the name of an output
+        return Binding({"args": [{**given, **outputs, **row.inputs}]}, notes)
+    return Binding({"args": [{**given, **row.inputs, **outputs}]}, notes)
 
 
 def _one_form(row: Row) -> Row:
