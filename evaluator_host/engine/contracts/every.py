@@ -17,6 +17,7 @@ from evaluator_host.types.warnings import remedy_of
 EVERY: Final = "*"
 _TEXT_CHARS: Final = 4096
 _OF_IMPORTS: Final = ("ImportError", "ModuleNotFoundError")
+_LACKING: Final = ", which the row does not have"  # end of the message for a column that the row lacks
 _BY_PLACE: Final = re.compile(r"scorer_\d+")
 
 
@@ -59,7 +60,9 @@ def interpret_every(
             results.add(name, with_own_name(scored, code), outcome.notes)
     read, errors, shown = results.read, results.errors, results.shown
     if errors and not read:
-        return next((one for one in errors if one.type in _OF_IMPORTS), errors[0]), shown
+        raised = (one for one in errors if one.code is ErrorCode.USER_EXCEPTION and _LACKING not in one.message)
+        ran = next(raised, errors[0])
+        return next((one for one in errors if one.type in _OF_IMPORTS), ran), shown
     whole, chosen = _whole(read, settings, of=len(outcomes)), settings.score_output
     if chosen is not None and chosen not in dict(outcomes):
         if source := results.sources.of(chosen):
