@@ -74,6 +74,29 @@ export function needs(program, entry, at = null, calls = false) {
   }
 }
 
+/** Matches a use of another runtime's global. */
+const FOREIGN = /(?<![\w$.])(Bun|Deno)\./;
+
+/** Return what matches code that asks whether it runs on another runtime. @param {string} name */
+function testsFor(name) {
+  return new RegExp(`typeof ${name}\\b|\\b(?:global|globalThis|self)\\??\\.${name}\\b|["'\`]${name}["'\`]\\s*(?:\\]|in\\b)|\\bversions\\??\\.${name.toLowerCase()}\\b`);
+}
+
+/** Return the other runtime (Bun or Deno) whose global an entry uses without testing whether it exists, or null. @param {string} program @param {string} entry @returns {string | null} */
+export function foreignRuntime(program, entry) {
+  const source = withoutPackages(program);
+  const name = FOREIGN.exec(source)?.[1];
+  const tree = name === undefined || source.length > MOST_CHARS || testsFor(name).test(source) ? null : parse(source);
+  if (name === undefined || tree === null) return null;
+  const parts = tree.body.filter((/** @type {Node} */ one) => !isOfRunner(one)).map((/** @type {Node} */ node) => ({ declared: declaredBy(node), read: namesIn(node) }));
+  const reached = new Set(startsOf(tree.body, entry));
+  for (let before = -1; before !== reached.size;) {
+    before = reached.size;
+    for (const { declared, read } of parts) if (declared.some((/** @type {string} */ one) => reached.has(one))) read.forEach((/** @type {string} */ one) => reached.add(one));
+  }
+  return reached.has(name) ? name : null;
+}
+
 /**
  * Return whether code may read module-level names that are not written in it: by `eval`, or through a `this` outside
  * classes.

@@ -1,6 +1,6 @@
 // @ts-check
 /** Loads the evaluator of this runner once, and passes later calls to its rows. */
-import { needs, packageOf, withoutPlaceholders } from './absent.mjs';
+import { foreignRuntime, needs, packageOf, withoutPlaceholders } from './absent.mjs';
 import { exitFailure, crashFailure, memoryFailure, pinHint, shapeLogs, shapeMs, timeoutFailure } from './answers.mjs';
 import { findEntry } from './entry.mjs';
 import { factsOf } from './facts.mjs';
@@ -140,7 +140,8 @@ export class Evaluator {
         if (['entry_not_found', 'binding_error'].includes(answer.failure.code)) return await this.#held(failed, header, body, data);
         return failed;
       }
-      return withoutAbsent(answer, loadable, header.check) ?? /** @type {Refused} */ (refused);
+      const whole = withoutAbsent(answer, loadable, header.check) ?? /** @type {Refused} */ (refused);
+      return 'found' in whole ? { ...whole, found: { ...whole.found, notes: [...(whole.found.notes ?? []), ...foreignNotes(whole)] } } : whole;
     } catch (error) {
       if (/** @type {any} */ (error)?.name !== 'AbortError') throw error;
       const late = this.#cancelled ? failure('cancelled', 'the load was cancelled') : timeoutFailure(timeoutMs, 'loading the code');
@@ -237,6 +238,13 @@ export class Evaluator {
       this.workers.load({ program: loadable.program, data, environment, selector: null, logKb: limits.log_kb, resultKb: limits.result_kb }, limits.memory_mb);
     });
   }
+}
+
+/** Return a warning if an evaluator uses another runtime's global, because code that catches the error may score without it. @param {{found: import('./contracts.mjs').Found, loadable: Loadable}} answer */
+function foreignNotes({ found, loadable }) {
+  const names = found.selector.every?.map((one) => one.name) ?? [found.entry];
+  const runtime = names.map((name) => foreignRuntime(loadable.program.source, name)).find((one) => one !== null);
+  return runtime ? [{ code: 'missing_import', message: `the code uses ${runtime}, which Node.js does not have; if it catches the error, the score is what it returns without ${runtime}` }] : [];
 }
 
 /**
