@@ -46,7 +46,7 @@ export function rowFailure(code, payload, { positions, resultKb }) {
 
 /** @param {string} module the missing module: a package, or a path in a package */
 export function pinHint(module) {
-  if (/^(?:@|~|#)\//.test(module)) return 'it is a file of yours: send it in `files`, and import it by its path from this file';
+  if (/^(?:[@~]\/|#)/.test(module)) return 'it is a file of yours: send it in `files`, with the tsconfig.json (or package.json) that says where such files are';
   if (/^(?:bun|cloudflare|deno):/.test(module)) return `the host runs code with Node.js, which has no module ${module}: leave out what uses it`;
   return `add an exact pin of ${/^(?:@[^/]*\/)?[^/]*/.exec(module)?.[0]} to \`packages\``;
 }

@@ -31,7 +31,7 @@ def test_arguments_are_named_where_they_are_the_contracts(contract: Contract, sa
 
 
 @pytest.mark.parametrize(
-    ("module", "said"), [("./text.js", True), ("@/lib/text", True), ("~/lib/text", True), ("lodash", False)]
+    ("module", "said"), [("./text.js", True), ("@/lib/text", True), ("#lib/text", True), ("lodash", False)]
 )
 def test_a_file_of_the_author_that_a_row_comes_to_is_asked_for(module: str, said: bool) -> None:
     error = EvaluationError(ErrorCode.USER_EXCEPTION, f"Cannot find module '{module}'")

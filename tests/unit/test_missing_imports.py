@@ -8,6 +8,7 @@ import pytest
 
 from evaluator_host.engine.packages.providers import ImportedModule, Provider, named_provider
 from evaluator_host.engine.service import missing_imports
+from evaluator_host.engine.service.files import path_of_module
 from evaluator_host.engine.service.pins import PinLookup
 from evaluator_host.platform.terminal.words import in_options
 from evaluator_host.types.errors import Busy
@@ -87,6 +88,19 @@ def test_an_import_that_nobody_recorded_may_be_a_file_of_the_author(module: str,
 def test_a_missing_client_of_a_model_means_that_no_model_answered(models: tuple[str, ...], told: bool) -> None:
     (note,) = missing_imports.notes([MissingImport("litellm", 1)], Evaluator("", models=models))
     assert ("no model has answered" in note.message) is told
+
+
+@pytest.mark.parametrize(
+    ("module", "path"), [("packages/text", "packages/text"), ("src/lib/text", "src/lib/text"), ("lodash/get", None)]
+)
+def test_a_script_in_a_usual_folder_is_a_file_of_the_author(module: str, path: str | None) -> None:
+    assert path_of_module(Evaluator("", Language.TYPESCRIPT), MissingImport(module, 1, "packages==1")) == path
+
+
+@pytest.mark.parametrize("module", ["@/lib/text", "~/text", "#lib/text"])
+def test_a_file_behind_an_alias_is_sent_with_the_configuration(module: str) -> None:
+    found = missing_imports.remedy(MissingImport(module, 1), Evaluator("", Language.TYPESCRIPT))
+    assert "with the tsconfig.json" in (found or "")
 
 
 def test_a_granted_client_is_not_told_of_the_network() -> None:

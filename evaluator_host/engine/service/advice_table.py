@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluator_host.engine.sandbox.commands import commands_of
-from evaluator_host.engine.service.missing_imports import NO_MODEL, NO_NETWORK, asks_models
+from evaluator_host.engine.service.missing_imports import NO_MODEL, NO_NETWORK, OWN_ALIAS, asks_models
 from evaluator_host.types.evaluator import Language
 
 _JSX: Final = "JSX is not supported in evaluators; return a number, a boolean or { score: … }"
@@ -384,8 +384,8 @@ _TABLE: Final = (
         r"^(division by zero|float division by zero)", "test for an empty list, or a length of 0, before you divide"
     ),
     _Advice(
-        r"^Cannot find module '[@~]/",
-        "it is a file of yours: send it in `files`, and import it by its path from this file",
+        r"^Cannot find module '(?:[@~]/|#)",
+        f"it is {OWN_ALIAS}",
     ),
     _Advice(
         r"^Cannot find module '[./]",

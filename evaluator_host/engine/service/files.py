@@ -20,6 +20,9 @@ SUFFIXES: Final = {
     Language.JAVASCRIPT: (".js", ".mjs", ".cjs", ".jsx"),
     Language.TYPESCRIPT: (".ts", ".mts", ".cts", ".tsx"),
 }
+_FOLDERS: Final = frozenset({"app", "apps", "lib", "packages", "server", "shared", "src", "utils"})
+"""Folders from whose names scripts import files of their own, if the configuration says so; npm has packages of these
+names, too, but these are hardly ever meant."""
 _PATH_CHARACTERS: Final = 240
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _DEPTH: Final = 16
@@ -82,6 +85,8 @@ def path_of_module(evaluator: Evaluator, missing: MissingImport) -> str | None:
     """Return the path at which an evaluator's files would contain a missing module; None for a module of a package."""
     module, importer = missing.module, missing.file or own_path(evaluator)
     if evaluator.language is not Language.PYTHON:
+        if module.partition("/")[0] in _FOLDERS:
+            return module
         relative = module.startswith(("./", "../")) or module in {".", ".."}
         return _from(importer, module) if relative else None
     top = module.partition(".")[0]

@@ -24,6 +24,9 @@ NO_MODEL: Final = (
     "an evaluator has no network, and reaches a model only if it is granted one: register it and name it in `models` "
     "(docs/models.md)"
 )
+OWN_ALIAS: Final = (
+    "a file of yours: send it in `files`, with the tsconfig.json (or package.json) that says where such files are"
+)
 _MODELS: Final = (
     *("openai", "anthropic", "litellm", "cohere", "mistralai", "google.generativeai", "google.genai", "groq", "ollama"),
     *("@anthropic-ai/sdk", "ai", "langchain"),
@@ -84,6 +87,8 @@ def fetches(module: str) -> bool:
 def remedy(one: MissingImport, evaluator: Evaluator, others: Sequence[str] = ()) -> str | None:
     """Return advice on an import that failed, or None. `others` are the paths of other files that are missing too."""
     module = one.module[:_SHOWN]
+    if evaluator.language is not Language.PYTHON and module.startswith(("@/", "~/", "#")):
+        return f"{module} is {OWN_ALIAS}"
     if one.path is not None:
         suffixes = SUFFIXES[evaluator.language]
         source = one.path.removesuffix(".js") if evaluator.language is Language.TYPESCRIPT else one.path
