@@ -223,6 +223,10 @@ def test_a_misspelt_method_of_a_text_names_the_nearest(language: Language, messa
         (ErrorCode.USER_EXCEPTION, "expected string or bytes-like object, got 'list'", "value[0]['content']"),
         (ErrorCode.USER_EXCEPTION, "`openai.OpenAI` needs the package openai, which is not pinned", "`models`"),
         (ErrorCode.LOAD_ERROR, "Missing credentials. Please pass an `apiKey`, or set OPENAI_API_KEY.", "`models`"),
+        (ErrorCode.USER_EXCEPTION, "ANTHROPIC_API_KEY not set: cannot run the judge", "`models`"),
+        (ErrorCode.USER_EXCEPTION, "the judge needs OPENROUTER_API_KEY", "`secrets`"),
+        (ErrorCode.LOAD_ERROR, "DATABASE_URL is not set: see the README", "`secrets`"),
+        (ErrorCode.USER_EXCEPTION, "Missing configuration for MAIN_LLM", "`secrets`"),
     ],
 )
 def test_an_error_that_says_little_gets_a_next_step(code: ErrorCode, message: str, said: str) -> None:
@@ -251,6 +255,12 @@ def test_wrong_arguments_for_a_pinned_package_say_that_its_version_may_be_anothe
 def test_a_scorer_without_a_model_is_told_of_grants() -> None:
     error = EvaluationError(ErrorCode.USER_EXCEPTION, "No model specified (and no model environment variable defined)")
     assert "name it in `models`" in (advised(error, Evaluator("x"), Contract("inspect")).hint or "")
+
+
+def test_code_with_a_granted_model_is_told_its_address() -> None:
+    error = EvaluationError(ErrorCode.USER_EXCEPTION, "fetch failed", type="TypeError")
+    judge = Evaluator("x", Language.JAVASCRIPT, models=("judge",))
+    assert "write `process.env.OPENAI_BASE_URL`" in (advised(error, judge, Contract("function")).hint or "")
 
 
 @pytest.mark.parametrize("code", [ErrorCode.CRASHED, ErrorCode.MEMORY_LIMIT])

@@ -23,6 +23,7 @@ from evaluator_host.engine.service.advice_table import (
     PYTHON,
     ROW,
     TYPED,
+    hint_of,
 )
 from evaluator_host.engine.service.missing_imports import NO_MODEL, NO_NETWORK, asks_models, fetches, hint_on_import
 from evaluator_host.engine.service.misspelt import misspelt_key
@@ -81,9 +82,9 @@ def advised(
         if one.row and error.code == "load_error":
             continue
         if (error.hint is None or one.over) and (found := pattern.search(text)) is not None:
-            if one.hint is ROW and contract not in _BY_POSITION:
+            if (one.hint is ROW and contract not in _BY_POSITION) or (one.hint is NO_MODEL and evaluator.models):
                 continue
-            hint = one.hint if isinstance(one.hint, str) else one.hint(found, code)
+            hint = hint_of(one, found, evaluator, code)
             if hint is not None or (one.over and error.code == "syntax_error"):
                 return replace(error, hint=hint)
     return error

@@ -8,7 +8,7 @@ from typing import Final
 
 from evaluator_host.engine.sandbox.commands import commands_of
 from evaluator_host.engine.service.missing_imports import NO_MODEL, NO_NETWORK, OWN_ALIAS, asks_models
-from evaluator_host.types.evaluator import Language
+from evaluator_host.types.evaluator import Evaluator, Language
 
 _JSX: Final = "JSX is not supported in evaluators; return a number, a boolean or { score: … }"
 PYTHON: Final = re.compile(
@@ -20,6 +20,14 @@ TYPED: Final = re.compile(
     re.MULTILINE,
 )
 NO_VARIABLES: Final = "an evaluator does not see the host's environment variables; put what the code needs into the row"
+_OWN_ADDRESS: Final = {
+    one: f"an evaluator has no network: to ask the granted model, write `{environment.format('OPENAI_BASE_URL')}` (for Anthropic's API, `{environment.format('ANTHROPIC_BASE_URL')}`) in place of the provider's address"
+    for one, environment in (
+        (Language.PYTHON, "os.environ['{}']"),
+        (Language.JAVASCRIPT, "process.env.{}"),
+        (Language.TYPESCRIPT, "process.env.{}"),
+    )
+}
 _NOT_SET: Final = 'an evaluator does not see the host\'s environment variables: write the value into the code, or grant it a secret (`secrets`: {"VARIABLE": "name of the secret"})'
 _NO_COMMAND_LINE: Final = "an evaluator gets no command-line arguments: write `function evaluate(inputs, outputs, trace)`, whose arguments are the row"
 _NO_KEYBOARD: Final = "the code waits for input from a keyboard: write the value into the code, or put it into the row"
@@ -240,14 +248,17 @@ _TABLE: Final = (
     ),
     _Advice(
         r"Missing credentials\. Please pass an `apiKey`|_API_KEY environment variable is missing or empty"
+        r"|\b(?:ANTHROPIC|AZURE_OPENAI|GROQ|OPENAI)_API_KEY\b"  # a grant of a model sets these variables
         r"|Could not resolve authentication method|^No model specified \(|\bAPI key is not configured\. Set [A-Z]",
         NO_MODEL,
+        over=True,
     ),
     _Advice(
-        r"(?i)environment variable|\b[A-Z][A-Z0-9_]*_(?:API_)?(?:KEY|TOKEN|SECRET)\b",
+        r"(?i:environment variable)|\b[A-Z][A-Z0-9_]*_(?:API_)?(?:KEY|TOKEN|SECRET)\b"
+        r"|\b[A-Z]+(?:_[A-Z0-9]+)+\b.{0,20}\b(?:missing|required|not (?:set|defined|configured))\b"
+        r"|\b[Mm]issing\b.{0,40}\b[A-Z]+(?:_[A-Z0-9]+)+\b",
         _NOT_SET,
-        code="load_error",
-        language=Language.PYTHON,
+        over=True,
     ),
     _Advice(
         r"SDK is not correctly initialized",
@@ -419,3 +430,10 @@ _TABLE: Final = (
     ),
 )
 ADVICE: Final = tuple((re.compile(one.message, re.DOTALL), one) for one in _TABLE)
+
+
+def hint_of(one: _Advice, found: "re.Match[str]", evaluator: Evaluator, code: str) -> str | None:
+    """Return the hint of a matching entry for this evaluator; `code` is the part of its code that is read."""
+    if one.hint is NO_NETWORK and evaluator.models and not evaluator.network:
+        return _OWN_ADDRESS[evaluator.language]
+    return one.hint if isinstance(one.hint, str) else one.hint(found, code)

@@ -29,7 +29,8 @@ OWN_ALIAS: Final = (
 )
 _MODELS: Final = (
     *("openai", "anthropic", "litellm", "cohere", "mistralai", "google.generativeai", "google.genai", "groq", "ollama"),
-    *("@anthropic-ai/sdk", "ai", "langchain"),
+    *("@ai-sdk", "@anthropic-ai/sdk", "@google/genai", "@google/generative-ai", "@mistralai/mistralai", "ai"),
+    *("@langchain/anthropic", "@langchain/openai", "cohere-ai", "groq-sdk", "langchain"),
     *("langchain_anthropic", "langchain_aws", "langchain_cohere", "langchain_deepseek", "langchain_fireworks"),
     *("langchain_google_genai", "langchain_google_vertexai", "langchain_groq", "langchain_mistralai"),
     *("langchain_ollama", "langchain_openai", "langchain_together", "langchain_xai", "pydantic_ai", "together"),
