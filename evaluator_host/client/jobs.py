@@ -363,6 +363,24 @@ class JobVerbs(Verbs[TransportT]):
                 found.append(row)
         return found
 
+    @verb
+    async def count_rows(self, /, job_id: str, **filters: Any) -> int:
+        """Return how many results of a job match, without reading them. Each row has a result from each evaluator.
+
+        Args:
+          job_id: Id of the job.
+          filters: `evaluator`, `status`, `passed`, `error`, `min_score`, `max_score`, `row`, as in `rows`.
+
+        Raises:
+          InvalidRequest: rows with a text or a condition cannot be counted without reading them.
+        """
+        if not_counted := [name for name in ("text", "where") if filters.get(name)]:
+            raise InvalidRequest(
+                f"rows cannot be counted by `{not_counted[0]}` without reading them: read them with `client.jobs.rows`"
+            )
+        path = _path(job_id, "rows") + query(total=True, limit=1, brief=True, **filters)
+        return (await self._get(path, JobRowPage)).total or 0
+
     @stream
     async def records(self, /, job_id: str, **filters: Any) -> AsyncGenerator[dict[str, Json], None]:
         """Yield rows as flat dictionaries, for `pandas.DataFrame(client.jobs.records(job.id))`.
@@ -379,22 +397,22 @@ class JobVerbs(Verbs[TransportT]):
                 yield row.record()
 
     @verb
-    async def download(
-        self, job_id: str, file: Path | str, *, evaluator: str | None = None, resume: bool = False
-    ) -> int:
-        """Write every row with its result to a file, and return the size of the file in bytes.
+    async def download(self, /, job_id: str, file: Path | str, *, resume: bool = False, **filters: Any) -> int:
+        """Write the rows that match, with their results, to a file, and return the size of the file in bytes.
 
         Args:
           job_id: Id of the job.
           file: Path of the file; its suffix is the format: .jsonl, .csv or .parquet.
-          evaluator: Label of one of the job's evaluators; None for all evaluators.
           resume: Whether to continue the `<name>.part` of an earlier call with the same arguments.
+          filters: `evaluator`, `status`, `passed`, `error`, `min_score`, … as in `rows`, without `sort`. Without
+            filters, all rows are written.
 
         Raises:
           InvalidRequest: there is no such format, or its files cannot be resumed.
           NotFound: there is no such job or evaluator.
 
-        After an error, the file is unchanged. The part that has arrived is in a file in the same folder, `<name>.part`.
+        After an error, the file is unchanged. The part that has arrived is in a file in the same folder, `<name>.part`,
+        and what was asked for in `<name>.part.query`.
         """
         format_, part, blocking = Format.of_name(str(file)), Path(f"{file}.part"), self._transport.call_blocking
         if format_ not in _FILES:
@@ -402,7 +420,14 @@ class JobVerbs(Verbs[TransportT]):
                 f"rows cannot be downloaded as {format_}: give {file} the suffix .jsonl, .csv or .parquet"
             )
         kept = await blocking(kept_rows, part, format_) if resume else KeptRows()
-        path = _path(job_id, f"rows.{format_}") + query(evaluator=evaluator, first=kept.next_row)
+        path = _path(job_id, f"rows.{format_}")
+        noted, asked = Path(f"{part}.query"), path + query(**filters)
+        if kept.size and await blocking(_noted, noted) not in (None, asked):
+            raise InvalidRequest(
+                f"{part} is from a download of another job or with other filters: repeat that download, or remove the "
+                "file"
+            )
+        path += query(first=kept.next_row, **filters)
         async with aclosing(self._transport.download(Call("GET", path, NoneType))) as pieces:
             begun = await anext(pieces, b"")
             while len(begun) < len(kept.header) and (piece := await anext(pieces, b"")):
@@ -414,12 +439,14 @@ class JobVerbs(Verbs[TransportT]):
                 )
             with await blocking(part.open, "r+b" if kept.size else "wb") as written:
                 await blocking(written.truncate, kept.size)
+                await blocking(noted.write_text, asked)
                 await blocking(written.seek, kept.size)
                 await blocking(written.write, begun[len(kept.header) :])
                 async for piece in pieces:
                     await blocking(written.write, piece)
                 size = written.tell()
             await blocking(part.replace, file)
+            await blocking(noted.unlink)
             return size
 
     @verb
@@ -565,6 +592,10 @@ def job_body(
 
 def _path(job_id: str, rest: str = "") -> str:
     return f"/v1/jobs/{path_part(job_id)}{rest and '/'}{rest}"
+
+
+def _noted(file: Path) -> str | None:
+    return file.read_text() if file.exists() else None
 
 
 def _target_body(target: Target | None) -> dict[str, Any] | None:

@@ -2,12 +2,14 @@
 the next row with the keys j and k, and compares several jobs.
 """
 
+import csv
+
 import pytest
 from playwright.async_api import Page, expect
 
 from evaluator_host.client import Client
 from evaluator_host.types.evaluator import Evaluator, Isolation
-from tests.browser.looking import Look, grave_findings, picture, widest_overflow
+from tests.browser.looking import Look, from_more, grave_findings, picture, widest_overflow
 from tests.browser.seeds import Seeds
 from tests.server import Server
 
@@ -44,6 +46,13 @@ async def test_all_evaluators_of_a_row_stand_side_by_side(page: Page, seeds: See
     await expect(scores.get_by_role("row", name="latency@1")).to_contain_text("0.5")
     await scores.get_by_role("button", name="latency@1").click()
     await expect(page.get_by_role("list", name="Statistics of latency@1")).to_be_visible()
+    await from_more(page, "Download rows…")
+    dialog = page.get_by_role("dialog", name="Download rows")
+    await dialog.get_by_label("Rows").select_option("All rows, with the results of latency@1")
+    async with page.expect_download() as download:
+        await dialog.get_by_role("button", name="Download", exact=True).click()
+    saved = list(csv.DictReader((await (await download.value).path()).read_text().splitlines()))
+    assert (len(saved), {one["evaluator"] for one in saved}) == (12, {"latency@1"})
     await page.get_by_role("button", name="All evaluators side by side").click()
     table = page.get_by_role("region", name="Rows and results")
     for name in ("length@2", "latency@1", "full@1"):

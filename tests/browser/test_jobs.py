@@ -336,11 +336,24 @@ async def test_statistics_and_plots_of_many_rows_are_taken_home(page: Page, seed
     await expect(page.get_by_role("region", name="Data: How score is distributed").locator("tbody tr")).to_have_count(
         len(score.histogram)
     )
+    await from_more(page, "Download rows…")
+    dialog = page.get_by_role("dialog", name="Download rows")
+    await dialog.get_by_label("Format").select_option("JSON Lines, with all details")
     async with page.expect_download() as download:
-        await from_more(page, "Download all rows as JSON Lines")
+        await dialog.get_by_role("button", name="Download", exact=True).click()
     lines = (await (await download.value).path()).read_text().splitlines()
     assert len(lines) == 2000
     assert json.loads(lines[-1])["index"] == 1999
+    await expect(dialog).to_have_count(0)
+    await page.get_by_role("button", name=f"Failed {statistics.failed:,}").click()
+    await from_more(page, "Download rows…")
+    await picture(page, "job-download")
+    await expect(dialog.get_by_label("Rows")).to_have_value("matching")
+    async with page.expect_download() as download:
+        await dialog.get_by_role("button", name="Download", exact=True).click()
+    failed = list(csv.DictReader((await (await download.value).path()).read_text().splitlines()))
+    assert (len(failed), {one["status"] for one in failed}) == (statistics.failed, {"failed"})
+    await page.get_by_role("button", name=re.compile("^All ")).click()
     await page.get_by_label("Metric", exact=True).select_option("words")
     await expect(page.get_by_role("img", name="How words is distributed")).to_be_visible()
     await page.reload()

@@ -211,18 +211,66 @@ def test_rows_are_counted_when_asked(url: str, jobs: list[str]) -> None:
         assert send(f"/v1/jobs/{jobs[0]}/rows?limit=1&total=true&status=failed").json()["total"] == 1001
         assert send(f"/v1/jobs/{jobs[0]}/rows?limit=1&total=true&min_score=0.85").json()["total"] == 200
         assert send(f"/v1/jobs/{jobs[0]}/rows?limit=1").json()["total"] is None
+        assert client.jobs.count_rows(jobs[0], status="failed") == 1001
+        for filters in ({"text": "is fine"}, {"where": ["n<100"]}):
+            with pytest.raises(InvalidRequest, match="cannot be counted"):
+                client.jobs.count_rows(jobs[0], **filters)
 
 
-@pytest.mark.long
-def test_a_table_of_rows_says_that_more_follow(url: str, jobs: list[str]) -> None:
-    first, filtered, as_json = (
-        forked.run(["jobs", "rows", jobs[0], *options, "--url", url])
-        for options in ((), ("--status", "failed", "--limit", "2"), ("--json",))
-    )
-    assert "20 of 3000 rows; --limit shows more" in first.stderr
-    assert "the first 2 of these rows; --limit shows more" in filtered.stderr
-    assert "writes all 3000 rows of the job" in " ".join(filtered.stderr.split())
-    assert (len(json.loads(as_json.stdout)), as_json.stderr) == (20, "")
+def test_a_table_of_rows_says_how_many_match(url: str, jobs: list[str]) -> None:
+    def said(*options: str) -> tuple[str, str]:
+        done = forked.run(["jobs", "rows", jobs[0], *options, "--url", url])
+        return done.stdout, " ".join(done.stderr.split())
+
+    download = f"evaluator-host jobs download {jobs[0]} rows.csv"
+    assert said()[1] == f"20 of 3000 rows; --limit shows more, and {download} --url {url} writes all"
+    told = f"--limit shows more, and {download} --status failed --url {url} writes all"
+    assert said("--status", "failed", "--limit", "2")[1] == f"2 of 1001 rows that match; {told}"
+    told = f"--limit shows more, and {download} --min-score 0.8 --text 'is fine' --where 'n<100' --url {url} writes all"
+    options = ("--text", "is fine", "--where", "n<100", "--min-score", "0.8", "--limit", "2")
+    assert said(*options)[1] == f"more than 2 rows match, of which the first 2 are shown; {told}"
+    assert said("--where", "n=2997")[1] == "1 row matches"
+    assert said("--not-passed") == ("", "no row matches")
+    shown, told = said("--json")
+    assert (len(json.loads(shown)), told) == (20, "")
+
+
+def test_only_the_rows_that_match_are_downloaded(client: Client, url: str, jobs: list[str], tmp_path: Path) -> None:
+    every = [
+        ({"status": "failed"}, [n for n in range(3000) if n % 3 == 0 or n == 5]),
+        (
+            {"min_score": 0.8, "text": "is fine", "where": ["n<100", "n>20"]},
+            [28, 29, 38, 49, 58, 59, 68, 79, 88, 89, 98],
+        ),
+        ({"row": [7, 17, 4000], "evaluator": "evaluator 1"}, [7, 17]),
+        ({"passed": False}, []),
+    ]
+    for suffix, read in (
+        ("jsonl", lambda line: json.loads(line)["index"]),
+        ("csv", lambda line: int(line.split(",")[0])),
+    ):
+        file, part = tmp_path / f"rows.{suffix}", tmp_path / f"rows.{suffix}.part"
+        for filters, expected in every:
+            client.jobs.download(jobs[0], file, **filters)
+            whole = file.read_bytes()
+            assert [read(line) for line in whole.decode().splitlines()[suffix == "csv" :]] == expected, filters
+            part.write_bytes(whole[: len(whole) // 2])
+            client.jobs.download(jobs[0], file, **filters, resume=True)
+            assert file.read_bytes() == whole, filters
+        file.unlink()
+        file.mkdir()  # so that the download ends with an error after its last row
+        with pytest.raises(OSError, match=str(file)):
+            client.jobs.download(jobs[0], file, status="failed")
+        file.rmdir()
+        with pytest.raises(InvalidRequest, match="with other filters"):
+            client.jobs.download(jobs[0], file, status="scored", resume=True)
+        client.jobs.download(jobs[0], file, status="failed", resume=True)
+        assert not [one for one in tmp_path.iterdir() if ".part" in one.name]
+    options = ("--min-score", "0.8", "--text", "is fine", "--where", "n<100", "--where", "n>20", "--url", url)
+    done = forked.run(["jobs", "download", jobs[0], str(tmp_path / "fine.jsonl"), *options])
+    assert (done.returncode, (tmp_path / "fine.jsonl").read_text().count("\n")) == (0, 11), done.stderr
+    with pytest.raises(InvalidRequest, match="'answer' is not a condition"):
+        client.jobs.download(jobs[0], file, where=["answer"])
 
 
 @pytest.mark.long

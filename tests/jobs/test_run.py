@@ -58,7 +58,7 @@ async def test_jobs_over_the_shards_of_a_data_set_merge_into_one_run(desk: Desk,
         due = list(range(number, 50, 3))
         assert (job.status, job.progress.rows, job.progress.done) == (JobStatus.COMPLETED, len(due), len(due))
         assert await desk.rows_of(job, 0) == due
-        parts = [part async for part in exports.write(WORKSPACE, job.id, Format.JSONL)]
+        parts = [part async for part in exports.write(WORKSPACE, job.id, Format.JSONL, Filter())]
         (tmp_path / f"part-{number}.jsonl").write_bytes(b"".join(parts))
     merged = forked.run(("merge", *(f"part-{number}.jsonl" for number in (2, 0, 1)), "--json"), cwd=tmp_path)
     statistics = json.loads(merged.stdout)

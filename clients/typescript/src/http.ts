@@ -17,7 +17,7 @@ export interface HostOptions {
 }
 
 /** Parameters by name; each item of a list is sent as a separate parameter. */
-export type Query = Record<string, string | number | boolean | readonly number[] | null | undefined>;
+export type Query = Record<string, string | number | boolean | readonly (string | number)[] | null | undefined>;
 
 export interface Sent {
   query?: Query;

@@ -141,9 +141,9 @@ export class Jobs {
     return this.#http.json("GET", path(id, `compare/${segment(other)}/pairs`), { query });
   }
 
-  /** Return all rows, starting at row `first`, as a file: a stream of bytes, which Node's `writeFile` accepts. */
-  async download(id: string, format: "jsonl" | "csv" | "parquet" = "jsonl", query: { evaluator?: string; first?: number } = {}): Promise<ByteStream> {
-    const response = await this.#http.send("GET", path(id, `rows.${format}`), { query });
+  /** Return the rows that pass the filters, from row `first` on, as a file: a stream of bytes, which Node's `writeFile` accepts. */
+  async download(id: string, format: "jsonl" | "csv" | "parquet" = "jsonl", filters: Omit<RowFilters, "sort"> & { first?: number } = {}): Promise<ByteStream> {
+    const response = await this.#http.send("GET", path(id, `rows.${format}`), { query: { ...filters } });
     return (response.body ?? new Blob([]).stream()) as ByteStream;
   }
 }

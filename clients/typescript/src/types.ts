@@ -54,7 +54,7 @@ export interface RowFilters {
   /** Numbers of rows. */
   row?: number[];
   text?: string;
-  /** A condition on a column of the data set: `city=Rome`. */
-  where?: string;
+  /** Conditions on columns of the data set: `city=Rome`, `score>=0.5`. */
+  where?: string | string[];
   sort?: string;
 }

@@ -47,6 +47,17 @@ _JobArgument = Annotated[
     typer.Argument(metavar="JOB", help="Id of the job, or `last` for the newest job, `last-1` for the job before it."),
 ]
 _EvaluatorOption = Annotated[str | None, typer.Option(help="An evaluator of the job: exact-match, or exact-match@1.")]
+_StatusOption = Annotated[str | None, typer.Option(help="Only rows with this status: scored, skipped or failed.")]
+_PassedOption = Annotated[
+    bool | None, typer.Option("--passed/--not-passed", help="Only rows that passed, or only rows that did not pass.")
+]
+_MinScoreOption = Annotated[float | None, typer.Option(help="Only rows with at least this score.")]
+_MaxScoreOption = Annotated[float | None, typer.Option(help="Only rows with at most this score.")]
+_TextOption = Annotated[str | None, typer.Option(help="Only rows in which a value contains this text.")]
+_WhereOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="CONDITION", help="A condition: city=Rome, answer~paris, score>=0.5. Repeatable."),
+]
 
 
 @app.command(name="list")
@@ -131,18 +142,12 @@ def rows(
     job: _JobArgument,
     *,
     evaluator: _EvaluatorOption = None,
-    status: Annotated[str | None, typer.Option(help="Only rows with this status: scored, skipped or failed.")] = None,
-    passed: Annotated[
-        bool | None,
-        typer.Option("--passed/--not-passed", help="Only rows that passed, or only rows that did not pass."),
-    ] = None,
-    min_score: Annotated[float | None, typer.Option(help="Only rows with at least this score.")] = None,
-    max_score: Annotated[float | None, typer.Option(help="Only rows with at most this score.")] = None,
-    text: Annotated[str | None, typer.Option(help="Only rows in which a value contains this text.")] = None,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(metavar="CONDITION", help="A condition: city=Rome, answer~paris, score>=0.5. Repeatable."),
-    ] = None,
+    status: _StatusOption = None,
+    passed: _PassedOption = None,
+    min_score: _MinScoreOption = None,
+    max_score: _MaxScoreOption = None,
+    text: _TextOption = None,
+    where: _WhereOption = None,
     sort: Annotated[
         str, typer.Option(help="How to sort: row, score, -score, run_ms, -run_ms, or status (failed rows first).")
     ] = "row",
@@ -229,14 +234,27 @@ def download(
     ],
     *,
     evaluator: _EvaluatorOption = None,
+    status: _StatusOption = None,
+    passed: _PassedOption = None,
+    min_score: _MinScoreOption = None,
+    max_score: _MaxScoreOption = None,
+    text: _TextOption = None,
+    where: _WhereOption = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Continue FILE.part, which an interrupted download left behind.")
+        bool,
+        typer.Option(
+            "--resume", help="Continue FILE.part, which an interrupted download with the same options left behind."
+        ),
     ] = False,
     client: ClientOption,
 ) -> None:
-    """Write all rows with their results to a file."""
+    """Write rows with their results to a file."""
+    filters: dict[str, Any] = {
+        "evaluator": evaluator, "status": status, "passed": passed, "min_score": min_score, "max_score": max_score,
+        "text": text, "where": where,
+    }  # fmt: skip
     try:
-        written = client.jobs.download(named_job(client, job).id, file, evaluator=evaluator, resume=resume)
+        written = client.jobs.download(named_job(client, job).id, file, resume=resume, **filters)
     except HostUnreachable as error:
         if not Path(f"{file}.part").exists():
             raise

@@ -38,25 +38,44 @@ class JobExports:
     rows: RowReader
 
     async def write(
-        self, workspace_id: str, job_id: str, format_: Format, *, evaluator: str | None = None, first: int = 0
+        self,
+        workspace_id: str,
+        job_id: str,
+        format_: Format,
+        which: Filter,
+        *,
+        evaluator: str | None = None,
+        text: str | None = None,
+        where: Sequence[str] = (),
+        first: int = 0,
     ) -> AsyncGenerator[bytes, None]:
-        """Yield the bytes of a file with a job's rows, starting at row `first`.
+        """Yield the bytes of a file with the rows of a job that match, starting at row `first`.
+
+        The filters are the same as those of `RowReader.page`.
 
         Raises:
           NotFound: there is no such job, or it has no such evaluator.
-          InvalidRequest: the format is not one of JSONL, CSV and Parquet, or this host was installed without Parquet.
+          InvalidRequest: the format is not one of JSONL, CSV and Parquet, this host was installed without Parquet, or a
+            condition is not valid.
         """
-        chunks = self.rows.every(workspace_id, job_id, Filter(), evaluator=evaluator, first=first)
+        chunks = self.rows.every(workspace_id, job_id, which, evaluator=evaluator, text=text, where=where, first=first)
         if format_ is Format.JSONL:
             async for rows in chunks:
                 yield await asyncio.to_thread(lambda: b"".join(encode_json(row) + b"\n" for row in rows))  # noqa: B023
-            yield await self.rows.closing_line(workspace_id, job_id)
+            if which == Filter() and not text and not where:  # `merge` must not accept a shard that lacks rows
+                yield await self.rows.closing_line(workspace_id, job_id)
             return
+        # read before the header is sent, because a mistake in the request needs an error response
+        begun: list[JobRow] = await anext(chunks, [])
         columns = await self._columns(workspace_id, job_id)
         writer = _writer(format_)(columns.header)
-        yield writer.begin()
+
+        def add(rows: list[JobRow]) -> bytes:
+            return writer.add([_flat(row, columns) for row in rows])
+
+        yield writer.begin() + await asyncio.to_thread(add, begun)
         async for rows in chunks:
-            yield await asyncio.to_thread(lambda: writer.add([_flat(row, columns) for row in rows]))  # noqa: B023
+            yield await asyncio.to_thread(add, rows)
         yield writer.end()
 
     async def _columns(self, workspace_id: str, job_id: str) -> "_Columns":

@@ -2,10 +2,11 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal, TypeAlias
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from evaluator_host.engine.system.turns import Turns
@@ -43,6 +44,39 @@ _REFUSED = {**_MISSING, **describe_error(422, "The cursor belongs to another que
 _COMPUTED_AT_ONCE = 8
 
 
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """The filters of rows that a request gives."""
+
+    which: Filter
+    beside: dict[str, Any]  # the filters that are not part of `which`
+
+
+def _chosen_rows(
+    *,
+    evaluator: Annotated[str | None, Query(description="An evaluator of the job: exact-match@1, or its name.")] = None,
+    status: Status | None = None,
+    passed: bool | None = None,
+    error: Annotated[ErrorCode | None, Query(description="Only rows that failed with this error code.")] = None,
+    min_score: Annotated[float | None, Query(allow_inf_nan=False)] = None,
+    max_score: Annotated[float | None, Query(allow_inf_nan=False)] = None,
+    row: Annotated[
+        list[WholeNumber] | None, Query(max_length=1000, description="Only these rows: row=3&row=17.")
+    ] = None,
+    text: Annotated[
+        str | None, Query(max_length=200, description="Only rows in which a value contains this text.")
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        Query(max_length=20, description="Conditions on columns, searched like `text`: city=Rome, score>=0.5."),
+    ] = None,
+) -> _Chosen:
+    rows = None if row is None else tuple(row)
+    which = Filter(None, status, passed, error, min_score=min_score, max_score=max_score, rows=rows)
+    return _Chosen(which, {"evaluator": evaluator, "text": text, "where": where or ()})
+
+
+_ChosenRows: TypeAlias = Annotated[_Chosen, Depends(_chosen_rows)]
 _ByPlace: TypeAlias = Annotated[
     bool,
     Query(
@@ -103,32 +137,13 @@ def job_results_api(
         job_id: str,
         request: Request,
         workspace: WorkspaceOf,
+        chosen: _ChosenRows,
         *,
-        evaluator: Annotated[
-            str | None, Query(description="An evaluator of the job: exact-match@1, or its name.")
-        ] = None,
-        status: Status | None = None,
-        passed: bool | None = None,
-        error: Annotated[ErrorCode | None, Query(description="Only rows that failed with this error code.")] = None,
-        min_score: Annotated[float | None, Query(allow_inf_nan=False)] = None,
-        max_score: Annotated[float | None, Query(allow_inf_nan=False)] = None,
-        row: Annotated[
-            list[WholeNumber] | None, Query(max_length=1000, description="Only these rows: row=3&row=17.")
-        ] = None,
         sort: Sort = Sort.ROW,
         cursor: Annotated[str | None, Query(description="`next_cursor` of the previous page.")] = None,
-        limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-        text: Annotated[
-            str | None,
-            Query(
-                max_length=200,
-                description="Only rows in which a value contains this text. Pages may then be shorter than `limit`.",
-            ),
-        ] = None,
-        where: Annotated[
-            list[str] | None,
-            Query(max_length=20, description="Conditions on columns, searched like `text`: city=Rome, score>=0.5."),
-        ] = None,
+        limit: Annotated[
+            int, Query(ge=1, le=1000, description="With `text` or `where`, a page may have fewer rows.")
+        ] = 100,
         total: Annotated[
             bool, Query(description="Also count the rows that match all conditions except `text` and `where`.")
         ] = False,
@@ -137,19 +152,9 @@ def job_results_api(
         ] = False,
     ) -> Response:
         """List rows with their results: filtered, sorted, in pages of `limit` rows or 16 MB."""
-        which = Filter(
-            None,
-            status,
-            passed,
-            error,
-            min_score=min_score,
-            max_score=max_score,
-            rows=None if row is None else tuple(row),
-        )
-        asked: dict[str, Any] = {"evaluator": evaluator, "sort": sort, "cursor": cursor, "limit": limit}
+        asked: dict[str, Any] = {"sort": sort, "cursor": cursor, "limit": limit, "total": total, "brief": short}
         memory = memory_of(request.scope)
-        asked |= {"text": text, "where": where or ()}
-        found = await rows.page(workspace, job_id, which, **asked, total=total, brief=short, memory=memory)
+        found = await rows.page(workspace, job_id, chosen.which, **chosen.beside, **asked, memory=memory)
         return await large_json_response(found)
 
     @router.get("/rows/{index}", response_model=JobRowDetail, responses=_MISSING)
@@ -195,15 +200,13 @@ def job_results_api(
         file_format: Literal["jsonl", "csv", "parquet"],
         request: Request,
         workspace: WorkspaceOf,
-        evaluator: Annotated[
-            str | None, Query(description="An evaluator of the job: exact-match@1, or its name.")
-        ] = None,
+        chosen: _ChosenRows,
         first: Annotated[int, Query(ge=0, le=2**53, description="Number of the first row to download, from 0.")] = 0,
     ) -> Response:
-        """Download all rows with their results: complete as JSONL, as flat columns in CSV and Parquet."""
+        """Download the rows that match, with their results: complete as JSONL, as flat columns in CSV and Parquet."""
         memory_of(request.scope).reserve(DOWNLOAD_BYTES)
         format_ = Format(file_format)
-        pieces = exports.write(workspace, job_id, format_, evaluator=evaluator, first=first)
+        pieces = exports.write(workspace, job_id, format_, chosen.which, **chosen.beside, first=first)
         # the first part is read now, so that an error becomes an error response, not a truncated file
         piece = await anext(pieces, b"")
         headers = {"Content-Disposition": f'attachment; filename="{job_id}.{file_format}"'}

@@ -48,6 +48,13 @@ class _Sought:
     text: str
     conditions: Sequence[Condition]
 
+    @classmethod
+    def of(cls, text: str | None, where: Sequence[str]) -> "_Sought | None":
+        return cls(text or "", [Condition.parse(one) for one in where]) if text or where else None
+
+    def matching(self, rows: Iterable[JobRow]) -> list[JobRow]:
+        return [row for row in rows if self.is_in(row)]
+
     def is_in(self, row: JobRow) -> bool:
         searched = [row.row, row.output, *(row.result.get(name) for name in _OF_RESULT)]
         return (not self.text or has_text(searched, self.text)) and all(one.holds(row.row) for one in self.conditions)
@@ -129,16 +136,14 @@ class RowReader:
           InvalidRequest: the cursor comes from another query, or a condition is not valid.
           Busy: `memory` has no room for the page.
         """
-        sought = _Sought(text or "", [Condition.parse(one) for one in where])
+        sought = _Sought.of(text, where)
         job = await self.jobs.get_job(workspace_id, job_id)
         evaluators = await self.jobs.evaluators(job_id)
-        which = _at(which, evaluators, evaluator)
-        if which.rows is not None:  # a database refuses numbers that its column cannot hold
-            which = replace(which, rows=tuple(row for row in which.rows if 0 <= row < job.rows))
+        which = _at(which, evaluators, evaluator, rows=job.rows)
         asked = _Asked(which, sort, cursor, limit, memory)
         async with self.turns.turn(workspace_id):
             count = await self.results.count(job_id, which) if total else None
-            if text or where:
+            if sought is not None:
                 rows, next_cursor = await self._searched(job, evaluators, sought, asked)
             else:
                 rows, next_cursor = await self._paged(job, evaluators, asked, brief=brief)
@@ -247,21 +252,34 @@ class RowReader:
         return rows, cursor
 
     async def every(
-        self, workspace_id: str, job_id: str, which: Filter, *, evaluator: str | None = None, first: int = 0
+        self,
+        workspace_id: str,
+        job_id: str,
+        which: Filter,
+        *,
+        evaluator: str | None = None,
+        text: str | None = None,
+        where: Sequence[str] = (),
+        first: int = 0,
     ) -> AsyncGenerator[list[JobRow], None]:
-        """Yield all rows, starting at row `first`, that have a result matching `which`, in order, in parts of a few MB.
+        """Yield all rows that match, starting at row `first`, in order, in parts of a few MB.
+
+        The filters are the same as those of `page`.
 
         Raises:
           NotFound: there is no such job, or it has no such evaluator.
+          InvalidRequest: a condition is not valid.
         """
+        sought = _Sought.of(text, where)
         job = await self.jobs.get_job(workspace_id, job_id)
         evaluators = await self.jobs.evaluators(job_id)
-        which = _at(which, evaluators, evaluator)
+        which = _at(which, evaluators, evaluator, rows=job.rows)
         cursor = self.results.after_row(first - 1) if first else None
         while True:
             found, cursor = await self.results.page(job_id, which, cursor=cursor, limit=500, most_bytes=PART_BYTES)
             part = await self._part(job, found, most_bytes=PART_BYTES)
-            yield await self._rows(job, evaluators, part)
+            rows = await self._rows(job, evaluators, part)
+            yield rows if sought is None else await asyncio.to_thread(sought.matching, rows)
             if len(part.results) < len(found):
                 cursor = self.results.after(part.results[-1], Sort.ROW)
             if cursor is None:
@@ -369,7 +387,9 @@ def _with_answer(row: JobRow, stored: StoredOutput | None) -> JobRow:
     return replace(row, output=output, request=request_log(stored))
 
 
-def _at(which: Filter, evaluators: list[JobEvaluator], wanted: str | None) -> Filter:
+def _at(which: Filter, evaluators: list[JobEvaluator], wanted: str | None, *, rows: int) -> Filter:
+    if which.rows is not None:  # a database refuses numbers that its column cannot hold
+        which = replace(which, rows=tuple(row for row in which.rows if 0 <= row < rows))
     if wanted is None:
         return which
     found = [one.position for one in evaluators if wanted in (one.label, one.name)]

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { call, download } from "../api/http";
+import { call } from "../api/http";
 import { ErrorNote } from "../components/error-note";
 import { Button } from "../components/button";
 import { Dialog } from "../components/dialog";
@@ -12,6 +12,7 @@ import { useLoaded } from "../components/use-loaded";
 import { JobAgreement } from "../resources/agreement";
 import { CompareMenu } from "../resources/compare-menu";
 import { ConfirmDialog } from "../resources/confirm";
+import { DownloadDialog } from "../resources/download-dialog";
 import { EveryEvaluator, Headline, MoreStatistics } from "../resources/statistics";
 import { JobFacts } from "../resources/job-facts";
 import { JobProgress, JobVerbs, useJob } from "../resources/job-parts";
@@ -105,21 +106,12 @@ function Rename({ job, onRenamed }: { job: JobReport; onRenamed: () => void }) {
   );
 }
 
-const FORMATS: readonly (readonly [string, string])[] = [
-  ["jsonl", "JSON Lines"],
-  ["csv", "CSV"],
-  ["parquet", "Parquet"],
-];
-
 /** A menu of rarer actions: labels, downloads, deletion. */
 function MoreActions({ job, query }: { job: JobReport; query: URLSearchParams }) {
   const has = useHas();
-  const evaluator = query.get("evaluator");
   const outcome = query.has("error") ? "failed" : (query.get("outcome") ?? "").replace("not-passed", "not_passed");
   const [deleting, setDeleting] = useState(false);
-  const take = (format: string) => {
-    download(`/v1/jobs/${job.id}/rows.${format}`, `${job.id}.${format}`, { evaluator }).catch((error: unknown) => toast(error instanceof Error ? error.message : String(error)));
-  };
+  const [downloading, setDownloading] = useState(false);
   const remove = async (force = false) => {
     await call("DELETE", `/v1/jobs/${encodeURIComponent(job.id)}`, { query: { force } });
     toast("The job was deleted");
@@ -133,11 +125,7 @@ function MoreActions({ job, query }: { job: JobReport; query: URLSearchParams })
         {has("alerts") && <MenuLink to={`/schedules?show=alerts&new=job ${job.id}`}>Alert me…</MenuLink>}
         {job.dataset_name !== null && <MenuLink to={`/datasets/${encodeURIComponent(job.dataset_name)}?tab=scores`}>Scores over time</MenuLink>}
         <MenuLine />
-        {FORMATS.map(([format, name]) => (
-          <MenuItem key={format} onClick={() => take(format)}>
-            Download all rows as {name}
-          </MenuItem>
-        ))}
+        <MenuItem onClick={() => setDownloading(true)}>Download rows…</MenuItem>
         {isFinal(job.status) && (
           <>
             <MenuLine />
@@ -147,6 +135,7 @@ function MoreActions({ job, query }: { job: JobReport; query: URLSearchParams })
           </>
         )}
       </Menu>
+      {downloading && <DownloadDialog job={job} query={query} onClose={() => setDownloading(false)} />}
       {deleting && (
         <ConfirmDialog label="Delete" title="Delete this job?" onConfirm={() => remove()} onForce={() => remove(true)} onClose={() => setDeleting(false)}>
           This deletes its results, but not its evaluators and its data set.

@@ -16,6 +16,7 @@ import { Failures } from "./failures";
 import { count, counted, rounded, milliseconds, oneLine, wordsOf } from "./format";
 import { Panel, Score, Segments, Verdict } from "./parts";
 import { ResultView } from "./result-view";
+import { filtersOf, isSideBySide } from "./row-filters";
 import { inputsOf, outputOf } from "./row-parts";
 import { SavedFilters } from "./saved-filters";
 import { trailTo } from "./trail";
@@ -52,34 +53,14 @@ interface Props {
   stamp: string;
 }
 
-/** Return the query of the address as parameters of the API. */
-function asked(query: URLSearchParams, evaluator: string | null, limit: number) {
-  const outcome = query.get("outcome") ?? "";
-  const error = query.get("error");
-  return {
-    evaluator,
-    status: error !== null ? "failed" : ["scored", "failed", "skipped"].includes(outcome) ? outcome : null,
-    passed: outcome === "passed" ? true : outcome === "not-passed" ? false : null,
-    error,
-    min_score: query.get("min"),
-    max_score: query.get("max"),
-    text: query.get("text"),
-    where: query.get("where"),
-    sort: query.get("sort") ?? "row",
-    cursor: query.get("cursor"),
-    limit,
-    total: true,
-    brief: true,
-  };
-}
-
 export function JobRows({ job, statistics, query, stamp }: Props) {
   const { evaluator } = statistics;
   const pageSize = useNarrow() ? NARROW_PAGE : PAGE;
   const outcome = query.has("error") ? "failed" : (query.get("outcome") ?? "");
-  const side = job.evaluators.length > 1 && query.get("side") === "all";
-  // results can be shown side by side only in the order of rows
-  const wish = side ? { ...asked(new URLSearchParams({ cursor: query.get("cursor") ?? "", text: query.get("text") ?? "" }), null, job.evaluators.length * Math.min(pageSize, Math.max(1, Math.floor(MOST_RESULTS / job.evaluators.length)))), cursor: query.get("cursor"), text: query.get("text") } : asked(query, evaluator, pageSize);
+  const side = isSideBySide(job, query);
+  const limit = side ? job.evaluators.length * Math.min(pageSize, Math.max(1, Math.floor(MOST_RESULTS / job.evaluators.length))) : pageSize;
+  const sort = (side ? null : query.get("sort")) ?? "row"; // results can be shown side by side only in the order of rows
+  const wish = { ...filtersOf(job, query, evaluator), sort, cursor: query.get("cursor"), limit, total: true, brief: true };
   const wanted = query.has("cursor") ? Math.max(0, Number(query.get("at")) || 0) : 0; // without a cursor, this is the first page
   const load = async (signal: AbortSignal) => ({ at: wanted, page: await call<JobRowPage>("GET", `/v1/jobs/${job.id}/rows`, { signal, query: wish }) });
   const found = useLoaded(load, [job.id, stamp, JSON.stringify(wish)]);
