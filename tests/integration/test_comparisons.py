@@ -216,7 +216,7 @@ def test_counts_over_several_evaluators_are_of_results_not_of_rows(client: Clien
     )
     assert "1 row did not pass: " in told("failures", job.id, "--evaluator", job.evaluators[0])
     assert "2 of 6 results; --limit shows more" in told("rows", job.id, "--limit", "2")
-    assert "1 of these rows; " in told("rows", job.id, "--limit", "1", "--evaluator", job.evaluators[0])
+    assert "1 of 3 rows that match; " in told("rows", job.id, "--limit", "1", "--evaluator", job.evaluators[0])
     shown = told("show", job.id)
     assert ("done 6 of 6 results" in shown, "failed 2 results" in shown) == (True, True)
     assert "every failed result: " in shown

@@ -205,9 +205,9 @@ def test_failures_say_where_every_failed_row_is(jobs: list[str], url: str) -> No
     assert f"every failed row: evaluator-host jobs rows {jobs[0]} --status failed --limit 1001" in told.stderr
 
 
-def test_rows_are_counted_when_asked(url: str, jobs: list[str]) -> None:
-    with Client(url) as client:
-        send = client._transport.http.get
+def test_rows_are_counted_when_asked(client: Client, url: str, jobs: list[str]) -> None:
+    with Client(url) as plain:
+        send = plain._transport.http.get
         assert send(f"/v1/jobs/{jobs[0]}/rows?limit=1&total=true&status=failed").json()["total"] == 1001
         assert send(f"/v1/jobs/{jobs[0]}/rows?limit=1&total=true&min_score=0.85").json()["total"] == 200
         assert send(f"/v1/jobs/{jobs[0]}/rows?limit=1").json()["total"] is None

@@ -116,6 +116,12 @@ export class Jobs {
     }
   }
 
+  /** Return how many results match, without reading them; each row has a result from each evaluator. `text` and `where` do not count. */
+  async countRows(id: string, filters: Omit<RowFilters, "text" | "where" | "sort"> = {}): Promise<number> {
+    const page: JobRowPage = await this.#http.json("GET", path(id, "rows"), { query: { ...filters, total: true, limit: 1, brief: true } });
+    return page.total ?? 0;
+  }
+
   /** Return one row with the results of every evaluator. */
   row(id: string, index: number): Promise<JobRowDetail> {
     return this.#http.json("GET", path(id, `rows/${index}`));

@@ -159,20 +159,40 @@ def rows(
 ) -> None:
     """Show rows of a job with their results."""
     filters = {
-        "evaluator": evaluator, "status": status, "passed": passed,
-        "min_score": min_score, "max_score": max_score, "text": text, "where": where, "sort": sort,
+        "evaluator": evaluator, "status": status, "passed": passed, "min_score": min_score, "max_score": max_score,
+        "text": text, "where": where,
     }  # fmt: skip
     of = named_job(client, job)
-    found = client.jobs.first_rows(of.id, limit + (not as_json), **filters)
+    found = client.jobs.first_rows(of.id, limit + (not as_json), **filters, sort=sort)
     more = len(found) > limit
-    print_found(found[:limit], lambda rows: rows_table(rows, of.mapping), as_json=as_json)
-    if more:
-        chosen = any(value is not None for name, value in filters.items() if name != "sort")
-        unit = of.unit if evaluator is None else "row"
-        shown = f"{limit} of {counted(of.progress.done, unit)}" if not chosen else f"the first {limit} of these {unit}s"
-        every = f"all {counted(of.progress.done, of.unit)} of the job" if chosen else "all"
-        download = next_command(f"jobs download {job} rows.csv")
-        err.print(plain(f"{shown}; --limit shows more, and {download} writes {every}"))
+    narrowed = any(value is not None for value in filters.values())
+    none = "no row matches" if narrowed else "no row has a result yet"
+    print_found(found[:limit], lambda rows: rows_table(rows, of.mapping), as_json=as_json, none=none)
+    if as_json or not found or not (more or narrowed):
+        return
+    unit = of.unit if evaluator is None else "row"
+    if not more:
+        err.print(plain(f"{counted(len(found), unit)} {'matches' if len(found) == 1 else 'match'}"))
+        return
+    if text is not None or where is not None:  # to count them, the host would have to search the whole job
+        told = f"more than {counted(limit, unit)} match, of which the first {limit} are shown"
+    else:
+        told = f"{limit} of {counted(client.jobs.count_rows(of.id, **filters), unit)}"
+        told += " that match" if narrowed else ""
+    download = next_command(f"jobs download {job} rows.csv{_as_options(filters)}")
+    err.print(plain(f"{told}; --limit shows more, and {download} writes all"))
+
+
+def _as_options(filters: dict[str, Any]) -> str:
+    """Return filters of rows as options of a command, with a space before each; those that are None are left out."""
+    given: list[str] = []
+    for name, value in filters.items():
+        if isinstance(value, bool):
+            given.append("--passed" if value else "--not-passed")
+        elif value is not None:
+            values = value if isinstance(value, list) else [value]
+            given += [f"--{name.replace('_', '-')} {quote(str(one))}" for one in values]
+    return "".join(f" {one}" for one in given)
 
 
 @app.command()
