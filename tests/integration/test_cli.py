@@ -514,7 +514,7 @@ def test_a_folder_goes_along_and_a_checkout_gives_what_the_project_lacks(folder:
     assert job.returncode == 0, job.stdout + job.stderr
     assert re.search(r"score +1 +0 +3 ", job.stdout), job.stdout
     stored_only = cli(folder, "jobs", "create", "-e", "folder", "-d", "pair", *whole)
-    assert (stored_only.returncode, "the job has only stored ones" in stored_only.stderr) == (2, True)
+    assert (stored_only.returncode, "the job has stored ones" in stored_only.stderr) == (2, True)
     (folder / "pinned.py").write_text(
         "import six\ndef evaluate(inputs, outputs, trace):\n    return {'score': 1, 'label': six.__version__}\n"
     )
@@ -536,7 +536,12 @@ def test_a_folder_goes_along_and_a_checkout_gives_what_the_project_lacks(folder:
     stored_only = cli(
         folder, "jobs", "create", "-e", "folder", "-d", "pair", "--package", "six==1.16.0", "--url", server.url
     )
-    assert (stored_only.returncode, "the job has only stored ones" in stored_only.stderr) == (2, True)
+    assert (stored_only.returncode, "the job has stored ones" in stored_only.stderr) == (2, True)
+    threshold = ("--threshold", "0.5", "-d", "pair", "--url", server.url)
+    passed = cli(folder, "jobs", "create", "-e", "pinned.py", "--package", "six==1.16.0", *threshold, "--wait")
+    assert "100.0%" in passed.stdout, passed.stdout + passed.stderr
+    mixed = cli(folder, "jobs", "create", "-e", "pinned.py", "-e", "folder", *threshold)
+    assert (mixed.returncode, "the job has stored ones" in mixed.stderr) == (2, True)
     wrong = cli(folder, "run", "repo/evals/score.py", "--files", "repo/shared", *whole[2:])
     assert (wrong.returncode, "is not in the project" in wrong.stderr) == (2, True), wrong.stderr
 

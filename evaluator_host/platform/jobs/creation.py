@@ -35,6 +35,9 @@ def create(
     data_file: options.FileOption = None,
     data_folder: options.FilesOption = None,
     package: options.PackageOption = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="For evaluators in files: a row passes if score >= threshold.")
+    ] = None,
     map_: Annotated[
         list[str] | None,
         typer.Option(
@@ -126,7 +129,7 @@ def create(
         )
     described: dict[str, Any] = {
         "evaluators": _evaluators(
-            client, evaluator, extra=data_file or (), folders=data_folder or (), packages=package
+            client, evaluator, extra=data_file or (), folders=data_folder or (), packages=package, threshold=threshold
         ),
         "dataset": _dataset(client, dataset),
         "mapping": mapping,
@@ -164,18 +167,20 @@ def _require_name_and_cron(name: str | None, cron: str | None) -> None:
         raise InvalidRequest("a schedule needs --name and --cron", problems=(Problem(missing, "is missing"),))
 
 
-def _evaluators(client: Client, given: Sequence[str], **beside: Sequence[Any] | None) -> list[Evaluator | str]:
+def _evaluators(client: Client, given: Sequence[str], **beside: Any) -> list[Evaluator | str]:
     """Return a job's evaluators: the names of stored evaluators, and the evaluators that are read from files.
 
     If an evaluator that is read from a file has data files, these are sent to the host.
 
     Raises:
-      InvalidRequest: options for evaluators in files are given, but all evaluators are stored.
+      InvalidRequest: options for evaluators in files are given, but all evaluators are stored, or one of them if there
+        is a threshold.
     """
     paths = {one: Path(one) for one in given if Path(one).suffix and Path(one).is_file()}
-    if any(beside.values()) and not paths:
+    has_threshold = beside["threshold"] is not None
+    if (has_threshold and len(paths) < len(given)) or (any(beside.values()) and not paths):
         raise InvalidRequest(
-            "`--file`, `--files` and `--package` are for an evaluator in a file, and the job has only stored "
+            "`--file`, `--files`, `--package` and `--threshold` are for evaluators in files, and the job has stored "
             "ones: give these options to `evaluators create` or `update`"
         )
     return [_read(client, paths[one], beside) if one in paths else one for one in given]
