@@ -151,10 +151,10 @@ def test_a_row_that_failed_is_told_where_jobs_are_compared(client: Client, url: 
     shown = command(url, "jobs", "compare", before, after, "--out", str(worse))
     assert "worse: row 2 (id d7), 1 -> no score\nworse: row 1 (id =b), 1 -> 0" in shown
     lines = list(csv.reader(worse.read_text().splitlines()))
-    header = "row,id,evaluator,before,after,change,passed_before,passed_after,why,outputs_before,outputs,inputs"
+    header = "row,id,evaluator,before,after,change,passed_before,passed_after,why,outputs_before,outputs,inputs.gold,inputs.old,inputs.id"
     assert lines[0] == header.split(",")
     assert lines[2][:9] == ["1", "'=b", "lost-exact@1", "1.0", "0.0", "-1.0", "true", "false", ""]
-    assert lines[2][9:] == ["b", "c", '{"gold":"b","old":"b","id":"=b"}']
+    assert lines[2][9:] == ["b", "c", "b", "b", "'=b"]
     assert lines[1][:8] == ["2", "d7", "lost-exact@1", "1.0", "", "", "true", ""]
     assert lines[1][8].startswith("binding_error: the mapping")
     command(url, "jobs", "compare", before, after, "--out", str(tmp_path / "worse.jsonl"))

@@ -53,9 +53,9 @@ async function resultsOf({ job, evaluator }: Side, rows: readonly number[], sign
   return found;
 }
 
-const SAVED = ["row", "id", "before", "after", "change", "passed_before", "passed_after", "why", "outputs_before", "outputs", "inputs"];
+const SAVED = ["row", "id", "before", "after", "change", "passed_before", "passed_after", "why", "outputs_before", "outputs"];
 
-/** Save the changed rows as CSV, or those in `only`, those that changed most first; `every` is the route of all. */
+/** Save the changed rows as CSV, or those in `only`, those that changed most first, with a column for each input; `every` is the route of all. */
 async function saveChanges(every: string, sides: readonly Side[], name: string, only: ReadonlySet<number> | null): Promise<void> {
   const changes: Change[] = [];
   for (let after: number | null = -1; after !== null; ) {
@@ -68,13 +68,20 @@ async function saveChanges(every: string, sides: readonly Side[], name: string, 
   const [earlier, later] = await Promise.all([sides[0]!, sides.at(-1)!].map((side) => resultsOf(side, changes.map(({ row }) => row))));
   const { job } = sides.at(-1)!;
   const outputBefore = (was: JobRow | undefined) => (was === undefined ? "" : asText(outputOf(sides[0]!.job, was)));
+  const inputs = new Map([...later!].map(([row, [now]]) => [row, now === undefined ? {} : inputsOf(job, now)]));
+  const names = [...new Set([...inputs.values()].flatMap(Object.keys))];
   const lines = changes.map(({ row, before, after }) => {
     const [was, now] = [earlier!.get(row)?.[0], later!.get(row)?.[0]];
     const change = before === null || after === null ? null : Number(difference(before, after).toPrecision(12));
-    const said = now === undefined ? [] : [wordsOf(now.result), outputBefore(was), asText(outputOf(job, now)), JSON.stringify(inputsOf(job, now))];
+    const said = now === undefined ? [] : [wordsOf(now.result), outputBefore(was), asText(outputOf(job, now)), ...names.map((name) => inputCell(inputs.get(row)?.[name]))];
     return [row, idOf(now?.row ?? {}), before, after, change, verdict(was), verdict(now), ...said];
   });
-  saveAs(csv(SAVED, lines), `${name}.csv`);
+  saveAs(csv([...SAVED, ...names.map((one) => `inputs.${one}`)], lines), `${name}.csv`);
+}
+
+function inputCell(value: unknown): string | number {
+  if (value === undefined || value === null) return "";
+  return typeof value === "string" || typeof value === "number" ? value : JSON.stringify(value);
 }
 
 function verdict(row: JobRow | undefined): string {
