@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from evaluator_host.client import Client
 from evaluator_host.types.evaluator import Evaluator, Isolation
@@ -480,7 +480,23 @@ async def test_a_comparison_lists_the_rows_that_are_found(page: Page, client: Cl
     await page.keyboard.press("Enter")
     await expect(worse).to_have_count(1)
     await expect(worse).to_contain_text("row 2")
-    await expect(page.get_by_text("1 of these 4 rows match the search.").first).to_be_visible()
+    await expect(page.get_by_role("region", name="Worse: 1 of 4")).to_be_visible()
+    await picture(page, "compare-found")
+
+    async def held(route: Route) -> None:  # a search that goes on
+        await asked.wait()
+        await route.continue_()
+
+    asked = asyncio.Event()
+    await page.route("**/rows?*text=Lima*", held)
+    await page.get_by_label("Find text in rows").fill("Lima")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("button", name="Rows that are worse: save as CSV")).to_be_disabled()
+    asked.set()
+    await expect(page.get_by_role("region", name="Worse: 3 of 4")).to_be_visible()
+    await page.get_by_label("Find text in rows").fill("Rome")
+    await page.keyboard.press("Enter")
+    await expect(worse).to_have_count(1)
     async with page.expect_download() as download:
         await page.get_by_role("button", name="Rows that are worse: save as CSV").click()
     saved = list(csv.DictReader((await (await download.value).path()).read_text().splitlines()))

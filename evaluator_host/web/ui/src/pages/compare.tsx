@@ -72,7 +72,7 @@ function sidesOf(before: JobReport, after: JobReport, comparison: Comparison): S
 
 function Shown({ ids, route, comparison, sides, query }: { ids: Ids; route: string; comparison: Comparison; sides: readonly Side[]; query: URLSearchParams }) {
   const found = useFoundRows(ids.after, comparison.after, query);
-  const only = found.value?.rows ?? null;
+  const search = { only: found.value?.rows ?? null, searching: found.loading || found.error !== null };
   const metric = query.get("metric");
   const names = comparison.metrics.map((one) => one.metric);
   const byPlace = String(query.get("by_place") === "true");
@@ -125,18 +125,18 @@ function Shown({ ids, route, comparison, sides, query }: { ids: Ids; route: stri
       </ul>
       {comparison.metrics.length > 0 && <Differences metrics={comparison.metrics} />}
       <FindRows query={query} found={found} />
-      <ChangedRows title={`Worse: ${count(comparison.regressed)}`} label="Rows that are worse" rows={comparison.regressions.map((one) => one.row)} all={comparison.regressed} every={every(false)} sides={sides} only={only} />
+      <ChangedRows title="Worse" label="Rows that are worse" rows={comparison.regressions.map((one) => one.row)} all={comparison.regressed} every={every(false)} sides={sides} {...search} />
       {comparison.passes_lost_rows.length > 0 && (
-        <ChangedRows title={`Passed before but not now, although the score did not fall: ${firstOf(comparison)}`} label="Rows that lost their pass" rows={comparison.passes_lost_rows} sides={sides} only={only} />
+        <ChangedRows title="Passed before but not now, although the score did not fall" label="Rows that lost their pass" rows={comparison.passes_lost_rows} sides={sides} note={orMore(comparison)} {...search} />
       )}
-      <ChangedRows title={`Better: ${count(comparison.improved)}${failedBefore(comparison)}`} label="Rows that are better" rows={comparison.improvements.map((one) => one.row)} all={comparison.improved} every={every(true)} sides={sides} only={only} />
+      <ChangedRows title="Better" label="Rows that are better" rows={comparison.improvements.map((one) => one.row)} all={comparison.improved} every={every(true)} sides={sides} note={failedBefore(comparison)} {...search} />
       <Scatter ids={ids} route={route} comparison={comparison} metric={chosen} names={names} byPlace={byPlace} />
     </>
   );
 }
 
-function firstOf({ passes_lost, passes_lost_rows: rows }: Comparison): string {
-  return count(rows.length) + (rows.length === 100 && passes_lost > 100 ? " or more" : "");
+function orMore({ passes_lost, passes_lost_rows: rows }: Comparison): string {
+  return rows.length === 100 && passes_lost > 100 ? " or more" : "";
 }
 
 /** Says how many of the better rows failed before. */

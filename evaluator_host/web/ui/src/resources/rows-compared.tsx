@@ -203,12 +203,16 @@ interface ChangedProps {
   sides: readonly Side[];
   /** Rows to list; null for all. */
   only?: ReadonlySet<number> | null;
+  /** Whether the search for `only` has not ended or has failed, so that `only` is that of an earlier search. */
+  searching?: boolean;
+  /** Text after the number of rows in the title. */
+  note?: string;
 }
 
 const EVERY = 10_000; // maximum number of rows that are listed
 
 /** Rows whose score differs from the first job: their inputs, and their results in each job. */
-export function ChangedRows({ title, label, rows: first, all = first.length, every, sides, only = null }: ChangedProps) {
+export function ChangedRows({ title, label, rows: first, all = first.length, every, sides, only = null, searching = false, note = "" }: ChangedProps) {
   const [most, setMost] = useState(STEP);
   const [asksEvery, setWantsEvery] = useState(false);
   const [saving, setSaving] = useState(false);
@@ -238,11 +242,11 @@ export function ChangedRows({ title, label, rows: first, all = first.length, eve
   );
   return (
     <Panel
-      title={title}
+      title={only === null ? `${title}: ${count(all)}${note}` : `${title}: ${count(changed.length)} of ${count(all)}`}
       class="panel-stack"
       actions={
         every !== undefined && all > 0 ? (
-          <Button kind="quiet" small busy={saving} aria-label={`${label}: save as CSV`} onClick={() => save(every)}>
+          <Button kind="quiet" small busy={saving} disabled={searching} aria-label={`${label}: save as CSV`} onClick={() => save(every)}>
             CSV
           </Button>
         ) : undefined
@@ -252,7 +256,6 @@ export function ChangedRows({ title, label, rows: first, all = first.length, eve
       {found.error !== null && <ErrorNote error={found.error} onRetry={found.reload} />}
       {found.value === null && found.error === null && <Spinner label="Loading rows" />}
       {changed.length === 0 && <p class="muted">{only === null ? "No rows." : "No changed row matches the search."}</p>}
-      {changed.length > 0 && only !== null && <p class="muted">{`${count(changed.length)} of these ${count(all)} rows match the search.`}</p>}
       {changed.length > 0 && found.value && (
         <Table label={label} head={head} class={found.loading ? "rows-busy" : ""}>
           {found.value.rows.map((row) => (
