@@ -23,6 +23,7 @@ from evaluator_host.types.numbers import exact, mean_of, percent, points, rounde
 from evaluator_host.types.outcome import Status
 
 _SHOWN: Final = 5
+_LISTED: Final = 100  # maximum number of rows that JSON lists
 _MESSAGE_CHARACTERS: Final = 500
 _REFERENCE: Final = re.compile(r"[@#!](?=\\?\w)")  # a mention of a person or team, or of an issue or merge request
 # put after the `@`, `#` or `!` of a mention, so that CI systems do not notify people
@@ -172,17 +173,40 @@ class ReportFiles:
         """Return whether the options ask for a report, or for a comparison with a baseline."""
         return any((self.junit, self.markdown, self.baseline))
 
-    def write(self, results: Path, name: str, gates: Mapping[str, str]) -> int:
-        """Write the reports about a file that `run --out` wrote. `name` is their title.
+    def comparison(self, report: RowsReport) -> dict[str, Any] | None:
+        """Return what has changed since the baseline, for `--json`; None without a baseline.
+
+        Means are over the rows with a score in both runs. `regressions` lists at most 100 rows, the worst first.
+        """
+        if self._before is None:
+            return None
+        same, worse = SameRows.of(report, self._before, "score"), _worse(report, self._before)
+        before, after = same.before.mean, same.now.mean
+        return {
+            "baseline": str(self.baseline),
+            "rows": len(same.now.rows),
+            "only_before": same.only_before,
+            "only_after": same.only_now,
+            "before": before,
+            "after": after,
+            "difference": None if before is None or after is None else difference(before, after),
+            "improved": len(_worse(self._before, report)),
+            "regressed": len(worse),
+            "regressions": [
+                {"row": now.index, "id": now.id, "before": then, "after": now.score} for now, then in worse[:_LISTED]
+            ],
+        }
+
+    def write(self, report: RowsReport, gates: Mapping[str, str]) -> int:
+        """Write the reports about a run.
 
         `gates` are the gates that the run did not pass, each with the reason. Return 1 if the mean fell by more than
         `max_drop`, or cannot be compared with the baseline, else 0.
 
         Raises:
-          InvalidRequest: a file cannot be read or written.
+          InvalidRequest: a file cannot be written.
         """
-        report = read_report(results, name)
-        drop = self._compare(report, results)
+        drop = self._compare(report)
         try:
             if self.junit is not None:
                 self.junit.write_bytes(junit(report, {**gates, **drop}))
@@ -193,12 +217,12 @@ class ReportFiles:
             raise InvalidRequest(f"cannot write {error.filename}: {error.strerror}") from error
         return 1 if drop else 0
 
-    def _compare(self, report: RowsReport, results: Path) -> dict[str, str]:
+    def _compare(self, report: RowsReport) -> dict[str, str]:
         """Print the change since the baseline, and return why the run did not pass `--max-drop`, if it did not."""
-        if self._before is None:
+        if self._before is None or self.baseline is None:
             return {}
         same = SameRows.of(report, self._before, "score")
-        told = same.told(self.baseline or results, self.max_drop)
+        told = same.told(self.baseline, self.max_drop)
         err.print(plain(told))
         err.print(plain(_changed_rows(report, self._before)))
         if self.max_drop is None or (same.drop is not None and not exceeds(same.drop, self.max_drop)):

@@ -10,7 +10,7 @@ from typing import Annotated, Any, BinaryIO, Final
 
 import typer
 
-from evaluator_host.cli.report import ReportFiles
+from evaluator_host.cli.report import ReportFiles, read_report
 from evaluator_host.engine.config.settings import Settings
 from evaluator_host.engine.contracts.table import has_corpus_scores
 from evaluator_host.engine.service import Service
@@ -23,6 +23,7 @@ from evaluator_host.platform.datasets.notes import Note
 from evaluator_host.platform.datasets.rows import FileRow, RowFile, Shard
 from evaluator_host.platform.evaluators.evaluation_service import (
     EvaluationService,
+    advice_on_pins,
     open_evaluation_service,
     pins_to_add,
     prepare,
@@ -312,6 +313,8 @@ class Run:
     _groups: Groups = field(init=False, default_factory=Groups)
     _scored: ScoredRows = field(init=False, default_factory=ScoredRows)
     _first: FirstRows | None = field(init=False, default=None)
+    _seconds: float = field(init=False, default=0.0)
+    _advice: list[str] = field(init=False, default_factory=list)  # what to do about the first failed row
 
     def __post_init__(self) -> None:
         self._rows = self._open_rows(self._report_bad_line, lambda note: err.print(plain(f"{self.data}: {note}")))
@@ -329,8 +332,8 @@ class Run:
             note=note,
         )
 
-    async def run(self) -> int:
-        """Evaluate every row, print the summary, and return the exit code."""
+    async def run(self) -> None:
+        """Evaluate every row."""
         started = time.perf_counter()
         with ExitStack() as stack:
             results = stack.enter_context(written_anew(self.out)) if self.out else None
@@ -341,20 +344,17 @@ class Run:
                 await self._evaluate(target, results)
                 await self._score_together(target)
                 failed = self._summary.first_failure
-                pins = "" if failed is None else await pins_to_add(target, self.given, failed[2])
-                if pins and self._first is not None and self._first.without_outputs:
-                    pins += f"\n{self._first.no_outputs('the evaluator').detail}"
-                seconds = time.perf_counter() - started
+                if failed is not None and (pins := await pins_to_add(target, self.given, failed[2])):
+                    self._advice.append(advice_on_pins(pins, failed[2]))
+                    if self._first is not None and self._first.without_outputs:
+                        self._advice.append(self._first.no_outputs("the evaluator").detail)
+                self._seconds = time.perf_counter() - started
             if results is not None and self.shard is not None:
                 results.write(self.shard.closing_line(rows=self._rows.count, bad_lines=self._rows.bad))
             if not self._summary.rows and (self.shard is None or not self._rows.count):
                 bad = self._rows.bad
                 why = f"bad lines: {bad}" if bad else "the file is empty, or has only a header"
                 raise InvalidRequest(f"there is no row to score in {self.data}: {why}")
-        self._print(seconds)
-        if pins:
-            err.print(plain(pins))
-        return self._exit_code()
 
     async def _require_first_rows(self, target: EvaluationService) -> None:
         """Refuse a mapping with a column that the file lacks, and code that reads outputs if no row has outputs."""
@@ -428,21 +428,26 @@ class Run:
         elif len(self._told) == _BAD_LINES_SHOWN + 1:
             err.print("there are more bad lines; the summary says how many")
 
-    def _print(self, seconds: float) -> None:
+    def print_summary(self, comparison: dict[str, Any] | None = None) -> None:
+        """Print the summary, and hints on failed rows; as JSON with the comparison with a baseline."""
         bad, groups = self._rows.bad, self._groups.statistics(str(self.data))
         if self.as_json:
             by = {"column": self.by, "groups": groups.groups, "others": groups.others}
-            print_json(
-                {**self._summary.to_json(bad_lines=bad, seconds=seconds), **({} if self.by is None else {"by": by})}
-            )
-            return
-        out.print(self._summary.to_table(bad_lines=bad, seconds=seconds))
-        if self.by is not None:
-            from evaluator_host.platform.terminal.job_tables import groups_table  # noqa: PLC0415 - few runs need it
+            shown = self._summary.to_json(bad_lines=bad, seconds=self._seconds)
+            shown |= {} if self.by is None else {"by": by}
+            print_json(shown if comparison is None else {**shown, "comparison": comparison})
+        else:
+            out.print(self._summary.to_table(bad_lines=bad, seconds=self._seconds))
+            if self.by is not None:
+                from evaluator_host.platform.terminal.job_tables import groups_table  # noqa: PLC0415 - few runs need it
 
-            out.print(plain("\n"), groups_table(groups, self.by), sep="")
+                out.print(plain("\n"), groups_table(groups, self.by), sep="")
+        for advice in filter(None, self._advice):
+            err.print(plain(advice))
 
-    def _exit_code(self) -> int:
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the command, without a comparison with a baseline."""
         return self._summary.exit_code(bad_lines=self._rows.bad, fail_under=self.fail_under, strict=self.strict)
 
     @property
@@ -453,11 +458,15 @@ class Run:
 
 def _reported(work: Run, reports: ReportFiles, name: str) -> int:
     if not reports.wanted:
-        return run_async(work.run)
+        run_async(work.run)
+        work.print_summary()
+        return work.exit_code
     with TemporaryDirectory() as folder:
         work.out = work.out or Path(folder) / "results.jsonl"
-        code = run_async(work.run)
-        return max(code, reports.write(work.out, name, work.gates))
+        run_async(work.run)
+        report = read_report(work.out, name)
+    work.print_summary(reports.comparison(report))
+    return max(work.exit_code, reports.write(report, work.gates))
 
 
 async def _run_one(
@@ -466,8 +475,8 @@ async def _run_one(
     async with open_evaluation_service(settings, url) as target:
         await prepare(target, given, shown=not as_json)
         result = with_declared(await target.evaluate(given.evaluator, row, caller=Caller(terms=terms)), given)
-        pins = await pins_to_add(target, given, result)
+        advice = advice_on_pins(await pins_to_add(target, given, result), result)
     print_found(result, result_table, as_json=as_json)
-    if pins:
-        err.print(plain(pins))
+    if advice:
+        err.print(plain(advice))
     return exit_code(result)

@@ -89,8 +89,14 @@ def test_a_run_writes_junit_and_markdown_with_the_change(folder: Path) -> None:
     assert (replaced.returncode, replaced.stderr) == (second.returncode, second.stderr), (
         "the result must be the same if one file is both baseline and output"
     )
-    same = cli(folder, "run", "half.py", "--data", "good.jsonl", "--baseline", "before.jsonl")
-    assert "the mean is the same as in before.jsonl" in same.stderr
+    same = cli(folder, "run", "same.py", "--data", "good.jsonl", "--baseline", "before.jsonl", "--json")
+    assert "the mean is 0.375 higher than in before.jsonl" in same.stderr
+    assert json.loads(same.stdout)["comparison"] == {
+        "baseline": "before.jsonl", "rows": 2, "only_before": 0, "only_after": 0, "before": 0.375, "after": 0.75,
+        "difference": 0.375, "improved": 2, "regressed": 0, "regressions": [],
+    }  # fmt: skip
+    again = cli(folder, "run", "half.py", "--data", "good.jsonl", "--baseline", "before.jsonl")
+    assert "the mean is the same as in before.jsonl" in again.stderr
     text = (folder / "summary.md").read_text().partition("### half.py")[2]
     assert "| mean | 0.375 | 0.75 | -0.375 |" in text
     assert "2 rows are worse than in the baseline" in text
@@ -167,10 +173,10 @@ def test_a_limit_for_the_drop_fails_if_nothing_is_compared(tmp_path: Path, capsy
     result = {"status": "scored", "score": 1.0, "passed": None, "error": None, "reason": None, "timing_ms": {"run": 1}}
     for file in (before, now):
         file.write_text(json.dumps({"index": 0, "line": 1, "id": file.name, "result": result}) + "\n")
-    assert ReportFiles(baseline=before, max_drop=0.1).write(now, "a.py", {}) == 1
+    assert ReportFiles(baseline=before, max_drop=0.1).write(read_report(now, "a.py"), {}) == 1
     assert "--max-drop needs a row with a score in both runs, so the exit code is 1" in capsys.readouterr().err
-    assert ReportFiles(baseline=before).write(now, "a.py", {}) == 0
-    assert ReportFiles(baseline=now, max_drop=0.1).write(now, "a.py", {}) == 0
+    assert ReportFiles(baseline=before).write(read_report(now, "a.py"), {}) == 0
+    assert ReportFiles(baseline=now, max_drop=0.1).write(read_report(now, "a.py"), {}) == 0
 
 
 def test_rows_with_ids_are_compared_wherever_they_lie() -> None:

@@ -102,14 +102,19 @@ async def prepare(target: EvaluationService, given: LoadedEvaluator, *, shown: b
                 progress.show(event)
 
 
-async def pins_to_add(target: EvaluationService, given: LoadedEvaluator, result: EvaluationResult) -> str:
-    """If an import failed, return the advice to add pins: `add --package NAME==VERSION`. Otherwise return `""`."""
+async def pins_to_add(target: EvaluationService, given: LoadedEvaluator, result: EvaluationResult) -> list[str]:
+    """If an import failed, return the pins of all packages that the code imports and does not pin."""
     if result.error is None or result.error.type not in _NO_MODULE:
-        return ""
+        return []
     report = await target.check(given.evaluator)
     found = (one.pin for one in report.missing_imports if one.pin and one.path is None)
-    pins = dict.fromkeys(given.declared.get(name_of_pin(pin), pin) for pin in found)
-    return f"add {' '.join(f'--package {pin}' for pin in pins)}" if pins else ""
+    return [*dict.fromkeys(given.declared.get(name_of_pin(pin), pin) for pin in found)]
+
+
+def advice_on_pins(pins: Sequence[str], result: EvaluationResult) -> str:
+    """Return the advice to add pins: `add --package NAME==VERSION`; `""` if the hint of the error names all of them."""
+    hint = (result.error and result.error.hint) or ""
+    return "" if all(pin in hint for pin in pins) else f"add {' '.join(f'--package {pin}' for pin in pins)}"
 
 
 def with_declared(result: EvaluationResult, given: LoadedEvaluator) -> EvaluationResult:
