@@ -120,7 +120,7 @@ def _table(report: CheckReport) -> Text:
             ("evaluators", "\n".join(_class(found) for found in report.classes)),
             ("problems", "\n".join(error_text(problem) for problem in report.problems)),
             ("fix", "\n".join(fix_text(problem.fix) for problem in report.problems if problem.fix is not None)),
-            ("missing imports", "\n".join(_missing(missing) for missing in report.missing_imports)),
+            ("missing imports", "\n".join(map(_missing, _untold_imports(report)))),
             ("not loaded", ", ".join(report.not_loaded)),
             ("cases", "\n".join(f"{one.case}: {one.problem}" for one in report.failing_cases)),
             ("notes", "\n".join(f"{note.code}: {in_options(note.text)}" for note in report.notes)),
@@ -135,6 +135,12 @@ def _class(found: EvaluatorClass) -> str:
     """Return the name and the id of an evaluator class, or what is wrong with the class."""
     told = f"{found.name} ({found.id})" if found.id else found.name
     return told if found.error is None else f"{told}: {found.error.message}"
+
+
+def _untold_imports(report: CheckReport) -> list[MissingImport]:
+    """Return the missing imports, except those whose pin the hint of a problem already names."""
+    hints = " ".join(problem.hint or "" for problem in report.problems)
+    return [one for one in report.missing_imports if one.pin is None or one.pin not in hints]
 
 
 def _missing(missing: MissingImport) -> str:

@@ -6,6 +6,7 @@ from typing import Final
 _LIMITS: Final = "timeout_s|memory_mb|processes|disk_mb|log_kb|result_kb"
 _SETTINGS: Final = "entry|config|repair|correct_answer_key|score_output|integers"
 _WORDS: Final = (
+    (r"add (\S+) to `packages`", r"add --package \1"),
     (r"(?:in|to) `packages`", "with --package"),
     (r"evaluator\.packages\[\d+\]|packages\[\d+\]|`packages`", "--package"),
     (rf"`settings\.({_SETTINGS})`|\b(?:evaluator\.)?(?:settings\.({_SETTINGS})|limits\.({_LIMITS}))\b", None),
