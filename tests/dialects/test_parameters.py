@@ -688,4 +688,7 @@ async def test_a_missing_column_in_a_subscript_is_told_as_a_key_error(service: S
     assert result.error is not None
     assert "KeyError" in str(result.error.type)
     [note] = (one for one in result.warnings if one.code == "missing_column")
-    assert note.message.endswith("so the code gets None or its default, and a KeyError from a subscript")
+    assert note.message.endswith("so `.get` returns None or its default, and `[…]` raises KeyError")
+    assert note.remedy == "map the column: expected=correct_answer; or let the code read `correct_answer`"
+    told = "this row's inputs have: correct_answer; read one of these, or use .get('expected') if rows may lack it"
+    assert result.error.hint == told

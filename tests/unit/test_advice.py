@@ -103,8 +103,14 @@ def test_a_name_that_this_python_lacks_asks_for_a_newer_one(where: str, said: bo
 @pytest.mark.parametrize(
     ("row", "hint"),
     [
-        (Row({"city": "Oslo"}, "a"), "this row's inputs have: city"),
-        (Row(variables={"output": "a", "context": {}}), "this row's variables have: output, context"),
+        (
+            Row({"city": "Oslo"}, "a"),
+            "this row's inputs have: city; read one of these, or use .get('b') if rows may lack it",
+        ),
+        (
+            Row(variables={"output": "a", "context": {}}),
+            "this row's variables have: output, context; read one of these, or use .get('b') if rows may lack it",
+        ),
     ],
 )
 def test_a_missing_key_names_those_of_the_row(row: Row, hint: str) -> None:

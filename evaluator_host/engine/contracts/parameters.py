@@ -143,9 +143,10 @@ def _missing_column(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Not
     if not there:
         return ()
     python = evaluator.language is Language.PYTHON
-    absent = "None or its default, and a KeyError from a subscript" if python else "undefined"
-    message = f"the code reads {_quoted(wanted)}, but the row has {_quoted(there)} instead, so the code gets {absent}"
-    return (Note("missing_column", message, "rename one of them, or map the column"),)
+    absent = "`.get` returns None or its default, and `[…]` raises KeyError" if python else "the code gets undefined"
+    message = f"the code reads {_quoted(wanted)}, but the row has {_quoted(there)} instead, so {absent}"
+    remedy = f"map the column: {wanted[0][:80]}={there[0][:80]}"
+    return (Note("missing_column", message, f"{remedy}; or let the code read `{there[0][:80]}`"),)
 
 
 def _quoted(names: list[str] | tuple[str, ...]) -> str:

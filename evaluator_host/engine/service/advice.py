@@ -41,6 +41,7 @@ from evaluator_host.types.outcome import (
 from evaluator_host.types.warnings import remedy_of
 
 _KEYS: Final = 12
+_KEY_CHARS: Final = 80
 _READ_CHARS: Final = 20_000  # how many characters of the code to read
 _MESSAGE_CHARS: Final = 1000
 _ON_TORCH: Final = frozenset(
@@ -187,6 +188,7 @@ def with_row_keys(
     name, given = ("variables", row.variables or {}) if passed else ("inputs", row.inputs)
     keys = ", ".join(map(str, list(given)[:_KEYS])) + (", …" if len(given) > _KEYS else "")
     hint = f"this row's {name} have: {keys}" if given else f"this row has no {name}"
+    hint += f"; read one of these, or use .get({error.message[:_KEY_CHARS]}) if rows may lack it" if given else ""
     return replace(result, error=replace(error, hint=hint))
 
 
