@@ -39,7 +39,7 @@ help: ## List these targets
 setup: $(VENV)/.tools $(UI)/dist/index.html ## Make .venv from the lock file and prepare the pinned tools
 	@echo "ready: $(BIN)/evaluator-host"
 
-run: $(VENV)/.tools ## Set everything up, then serve on 127.0.0.1:8710 (PORT=)
+run: $(VENV)/.tools ## Set everything up, then serve on 127.0.0.1:8710, or on PORT=
 	@$(MAKE) --no-print-directory $(UI)/dist/index.html || echo "the workbench could not be built (see above); the API works without it"
 	@sh .ci/backend
 	@$(BIN)/evaluator-host serve --host 127.0.0.1 --port $(PORT)

@@ -24,6 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.server import ServerState
 
 from evaluator_host import __version__
+from evaluator_host.client import DEFAULT_URL
 from evaluator_host.engine.config.settings import (
     FEWEST_SANDBOXES,
     SANDBOX_DESCRIPTORS,
@@ -406,7 +407,11 @@ def base_url(listener: socket.socket) -> str:
 
 
 def greeting(url: str, backend: str, access: Access) -> tuple[str, ...]:
-    """Return the lines to print when a host begins to listen: its address, its backend, and a call to try."""
+    """Return the lines to print when a host begins to listen: its address, its backend, and a call to try.
+
+    If commands would not find the host by themselves, a line says how they do.
+    """
+    here = url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
     body = {
         # in the shell, a single quote would end the argument
         "evaluator": {"code": EXACT_MATCH.replace("'", '"')},
@@ -416,8 +421,9 @@ def greeting(url: str, backend: str, access: Access) -> tuple[str, ...]:
     key = "-H 'Authorization: Bearer KEY' " if access.keyring.required else ""
     return (
         f"Evaluator Host {__version__} listens on {url} (sandbox: {backend}; API: {url}/docs).",
-        f"Open {url} in a browser to write an evaluator, or try a call:",
-        f"curl -s {url}/v1/evaluate {key}-H 'Content-Type: application/json' -d '{json.dumps(body)}'",
+        *([] if here == DEFAULT_URL else [f"For commands in other terminals: export EVALUATOR_HOST_URL={here}"]),
+        f"Open {here} in a browser to write an evaluator, or try a call:",
+        f"curl -s {here}/v1/evaluate {key}-H 'Content-Type: application/json' -d '{json.dumps(body)}'",
     )
 
 

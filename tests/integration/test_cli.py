@@ -394,6 +394,7 @@ def test_serve_prints_a_call_that_works_when_pasted(server: Server) -> None:
     answer = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=60).stdout
     assert json.loads(answer)["score"] == 1.0
     assert f"listens on {server.url} (sandbox: bubblewrap" in server.log
+    assert f"For commands in other terminals: export EVALUATOR_HOST_URL={server.url}\n" in server.log
 
 
 @pytest.mark.sampled(2)

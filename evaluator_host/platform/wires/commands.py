@@ -5,6 +5,8 @@ from typing import Annotated, Any, Final
 import httpx
 import typer
 
+from evaluator_host.client import DEFAULT_URL
+from evaluator_host.client.calls import default_url
 from evaluator_host.engine.config.settings import Settings, WireOptions, revealed
 from evaluator_host.platform.terminal import options
 from evaluator_host.platform.terminal.command import load_settings
@@ -42,8 +44,13 @@ def check(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the wire; `wires list` shows them.")],
     *,
     url: Annotated[
-        str, typer.Option(help="Address of the host, or of the wire on it. The key is taken from EVALUATOR_HOST_KEY.")
-    ] = "http://127.0.0.1:8710",
+        str,
+        typer.Option(
+            default_factory=default_url,
+            show_default=DEFAULT_URL,
+            help="Address of the host, or of the wire on it. The key is taken from EVALUATOR_HOST_KEY.",
+        ),
+    ],
     as_json: options.JsonOption = False,
 ) -> None:
     """Send a wire the requests of its platform, and print the answers.
