@@ -14,7 +14,7 @@ from evaluator_host.client import Client
 from evaluator_host.types.evaluator import Evaluator
 from evaluator_host.types.jobs import JobStatus
 from tests.browser.looking import Look, from_more, grave_findings, looking, picture, widest_overflow
-from tests.browser.writing import write
+from tests.browser.writing import CODE, open_workbench, run, write
 from tests.model_server import ModelServer
 from tests.server import FORKED, Server
 
@@ -268,3 +268,14 @@ async def test_a_page_says_how_keys_are_made(look: Look, page: Page) -> None:
     await page.goto("/models?show=keys")
     await expect(page.get_by_role("button", name="Copy").first).to_be_visible()
     await looked_at(look, page, "keys")
+
+
+@pytest.mark.long
+async def test_a_message_about_models_leads_to_their_page(page: Page) -> None:
+    await open_workbench(page)
+    await write(page, CODE, "import openai\n\ndef evaluate(inputs, outputs, trace):\n    return openai.OpenAI()\n")
+    card = await run(page)
+    await expect(card).to_contain_text("register it on the page Models, and name it in Settings")
+    await picture(page, "no-model")
+    await card.get_by_role("link", name="Models", exact=True).first.click()
+    await expect(page).to_have_url(re.compile("/models$"))

@@ -13,6 +13,7 @@ const WORDS: readonly (readonly [RegExp, string | ((found: string, ...groups: st
   [/\b(?:evaluator\.)?limits\.(timeout_s|memory_mb|processes|disk_mb|log_kb|result_kb)\b/g, (_, limit = "") => `Settings › ${LIMITS[limit]}`],
   [/set `python` to (3\.\d+)/g, "choose Python $1 in Settings"],
   [/set `contract`/g, "set Settings › Contract"],
+  [/register it and name it in `models` \(docs\/models\.md\)/g, "register it on the page /models, and name it in Settings › Models"],
   [/in `models`/g, "in Settings › Models"],
   [/\(`network`\)/g, "(Settings › Hosts)"],
   [/\(`\?replace=true`\)/g, "(Upload a new version…)"],

@@ -3,15 +3,17 @@ import { inPageWords } from "../page-words";
 import { Link } from "../router";
 import { plain } from "../shown-text";
 
-/** Shows a message of the host in the words of the pages; parts between backticks are shown as code, and names of documentation pages as links. */
+/** Shows a message of the host in the words of the pages; parts between backticks are shown as code, and names of pages and of documentation pages as links. */
 export function Prose({ text, most = 4000 }: { text: string; most?: number }) {
-  const parts = plain(inPageWords(text.slice(0, most))).split(/(`[^`\n]{1,200}`|docs\/[a-z]+\.md)/);
+  const parts = plain(inPageWords(text.slice(0, most))).split(/(`[^`\n]{1,200}`|docs\/[a-z]+\.md|(?<=the page )\/models\b)/);
   return (
     <>
       {parts.map((part, index) => {
         if (index % 2 === 0) return part;
+        if (part.startsWith("`")) return <code key={index}>{part.slice(1, -1)}</code>;
+        if (part === "/models") return <Link key={index} to={part}>Models</Link>;
         const page = part.slice(5, -3);
-        return part.startsWith("`") ? <code key={index}>{part.slice(1, -1)}</code> : <Link key={index} to={`/help/${page}`}>{page}</Link>;
+        return <Link key={index} to={`/help/${page}`}>Help: {page}</Link>;
       })}
       {text.length > most && "…"}
     </>
