@@ -60,6 +60,7 @@ def test_its_types_fit_the_examples(project: Path) -> None:
         'declare module "node:test" { export function test(name: string, run: () => Promise<void>): void }\n'
         "type Data = string | Uint8Array; type Some = Data | Iterable<Data> | AsyncIterable<Data>\n"
         'declare module "node:fs/promises" { export function writeFile(file: string, data: Some): Promise<void> }\n'
+        "declare const process: { exitCode: number }\n"
     )
     for number, block in enumerate(block for block in EXAMPLES if block.language == "ts"):
         (project / f"example{number}.ts").write_text(block.text)
