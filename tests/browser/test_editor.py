@@ -215,7 +215,7 @@ async def test_a_class_says_what_it_can_be_given(page: Page) -> None:
     await expect(page.locator(".status-line .chip")).to_have_text("uipath", timeout=30_000)
     await page.get_by_role("button", name="Start from its fields").click()
     await expect(page.get_by_role("textbox", name="Criteria")).to_contain_text('"expected_tools": []')
-    await page.get_by_text("Settings", exact=True).click()
+    await page.locator("details.settings > summary").click()
     await page.get_by_role("button", name="Start from the defaults").click()
     await expect(page.get_by_role("textbox", name="Arguments of the class")).to_contain_text('"caseSensitive": false')
     await write(page, "Outputs", "{}")
@@ -262,7 +262,7 @@ async def test_another_python_is_chosen_installed_for_and_run(look: Look) -> Non
     page = await look.page()
     await open_workbench(page)
     await write(page, CODE, ITS_PYTHON)
-    await page.get_by_text("Settings", exact=True).click()
+    await page.locator("details.settings > summary").click()
     await page.get_by_label("Python", exact=True).select_option(OTHER)
     await picture(page, "editor-python")
     asked: list[object] = []
@@ -320,7 +320,7 @@ async def test_large_integers_are_kept_as_chosen(page: Page) -> None:
     card = await run(page)
     await expect(score(card)).to_have_text("1")
     await expect(card).to_contain_text("Large integers to")
-    await page.get_by_text("Settings", exact=True).click()
+    await page.locator("details.settings > summary").click()
     await page.get_by_label("Large integers").select_option("bigint")
     card = await run(page)
     await expect(score(card)).to_have_text("0")
@@ -334,7 +334,7 @@ async def test_settings_and_limits_go_along(page: Page) -> None:
         page, CODE, "import time\n\ndef evaluate(inputs, outputs, trace):\n    time.sleep(outputs)\n    return 0.4\n"
     )
     await write(page, "Outputs", "0")
-    await page.get_by_text("Settings", exact=True).click()
+    await page.locator("details.settings > summary").click()
     await page.get_by_label("Pass threshold").fill("0.5")
     card = await run(page)
     await expect(card).to_contain_text("not passed")
@@ -415,7 +415,7 @@ async def test_other_code_is_not_saved_under_the_name_of_the_code_before_it(page
 async def test_a_threshold_that_no_score_reaches_has_a_hint(page: Page) -> None:
     await open_workbench(page)
     await write(page, CODE, "def evaluate(inputs, outputs, trace):\n    return 0.9\n")
-    await page.get_by_text("Settings", exact=True).click()
+    await page.locator("details.settings > summary").click()
     await page.get_by_label("Pass threshold").fill("80")
     await expect(page.get_by_text("Scores are normally 0 to 1: did you mean 0.8?")).to_be_visible()
     await expect(await run(page)).to_contain_text("did you mean 0.8?")
@@ -452,7 +452,7 @@ async def test_a_draft_outlives_the_page(page: Page) -> None:
 async def test_it_can_be_used_in_narrow_and_wide_windows(look: Look, width: int) -> None:
     page = await look.page(width=width, theme="dark")
     await open_workbench(page)
-    await page.get_by_text("Settings", exact=True).click()
+    await page.locator("details.settings > summary").click()
     await expect(score(await run(page))).to_have_text("1")
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert await grave_findings(page) == []

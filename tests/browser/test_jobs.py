@@ -382,6 +382,16 @@ async def test_rows_are_in_the_first_screen_and_the_job_has_a_name(look: Look, s
 
 
 @pytest.mark.long
+async def test_a_pass_rate_that_is_missing_leads_to_the_threshold(page: Page, seeds: Seeds) -> None:
+    await page.goto(f"/jobs/{seeds.small}?evaluator=latency%401")
+    await page.get_by_role("link", name="Set a pass threshold…").click()
+    await expect(page.get_by_label("Pass threshold")).to_have_value("")
+    await expect(page.locator("details.settings > summary")).to_contain_text("no pass threshold")
+    await expect(page.get_by_role("textbox", name="Code")).to_contain_text("len(trace['spans'])")
+    await picture(page, "threshold")
+
+
+@pytest.mark.long
 async def test_failures_are_grouped_and_lead_to_their_rows(page: Page, seeds: Seeds) -> None:
     await page.goto(f"/jobs/{seeds.before}")
     await page.get_by_role("button", name="Failed 201").click()

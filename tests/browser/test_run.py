@@ -185,7 +185,7 @@ async def test_a_copied_run_runs_elsewhere(look: Look, label: str) -> None:
         json.dumps({"it's": True, "none": None, "deep": {"list": [1.5, "a\nb", {"c": False}]}, "long": "y" * 90}),
     )
     await write(page, "Outputs", '"it\'s"')
-    await page.get_by_text("Settings", exact=True).click()
+    await page.locator("details.settings > summary").click()
     await page.get_by_label("Pass threshold").fill("0.5")
     await page.get_by_label("Timeout (s)").fill("3")
     card = await run(page)

@@ -54,7 +54,7 @@ function One({ reference, own, onOwn, refused }: OneProps) {
     <details open={open || Object.keys(faults).length > 0} onToggle={(event) => (setOpen(event.currentTarget.open), event.currentTarget.open && void load())}>
       <summary>
         Settings of {reference}
-        <span class="muted">{changed ? " · changed for this job" : own !== null && own.stored === null ? " · as in the previous job" : ""}</span>
+        <span class="muted">{own === null ? ": pass threshold, limits…" : ""}{changed ? " · changed for this job" : own !== null && own.stored === null ? " · as in the previous job" : ""}</span>
       </summary>
       {fault !== null && <ErrorNote error={fault} onRetry={() => void load()} />}
       {own === null && fault === null && <Spinner label={`Loading ${reference}`} />}

@@ -1,4 +1,5 @@
 /** The statistics of one evaluator in a job, as numbers and as a plot. */
+import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { call } from "../api/http";
 import { Field, Select } from "../components/field";
@@ -41,9 +42,9 @@ export function Headline({ job, statistics }: Pick<StatisticsProps, "job" | "sta
   return (
     <ul class="tiles" aria-label={`Statistics of ${statistics.evaluator}`}>
       <Tile name="Mean score" value={rounded(score?.mean)} tone={statistics.failed > 0 ? "warn" : ""} note={meanNote(statistics, score, job.config.failures === "zero")} />
-      <Tile name="Passed" value={percent(statistics.pass_rate)} tone={statistics.failed > 0 && statistics.pass_rate !== null ? "warn" : ""} note={passedNote(statistics, job.config.failures === "zero")} />
+      <Tile name="Passed" value={percent(statistics.pass_rate)} tone={statistics.failed > 0 && statistics.pass_rate !== null ? "warn" : ""} note={passedNote(job, statistics)} />
       <Tile name="Scored" value={count(statistics.scored)} note={statistics.skipped > 0 ? `${count(statistics.skipped)} skipped` : ""} />
-      <Tile name="Failed" value={count(statistics.failed)} tone={statistics.failed > 0 ? "fail" : ""} note={statistics.rows > 0 ? percent(statistics.failed / statistics.rows) : ""} />
+      <Tile name="Failed" value={count(statistics.failed)} tone={statistics.failed > 0 ? "fail" : ""} note={statistics.failed > 0 ? `${percent(statistics.failed / statistics.rows)}: an error, so no score` : ""} />
       <Tile name="Run time, median" value={milliseconds(statistics.run_ms?.p50)} note={statistics.run_ms ? `p99 ${milliseconds(statistics.run_ms.p99)}` : ""} />
       {statistics.usage && <Tile name="Cost of models" value={rounded(statistics.usage.cost)} note={usageInWords({ ...statistics.usage, cost: null }).replace(" · cost not known", "")} />}
     </ul>
@@ -105,10 +106,13 @@ function over(rows: number, statistics: EvaluatorStatistics): string {
   return rows < statistics.rows ? `over ${count(rows)} of ${count(statistics.rows)} rows` : "";
 }
 
-function passedNote(statistics: EvaluatorStatistics, zero: boolean): string {
-  if (statistics.pass_rate === null) return statistics.scored === 0 ? "no row was scored" : "no threshold";
-  const failed = zero && statistics.failed > 0 ? `${count(statistics.failed)} failed, counted as not passed` : "";
-  return [failed, over(statistics.judged, statistics)].filter(Boolean).join(", ");
+function passedNote(job: JobReport, statistics: EvaluatorStatistics): ComponentChildren {
+  if (statistics.pass_rate === null && statistics.scored === 0) return "no row was scored";
+  if (statistics.pass_rate === null) return <Link to={`/?${new URLSearchParams({ job: job.id, row: "0", label: statistics.evaluator, settings: "1" })}`}>Set a pass threshold…</Link>;
+  const zero = job.config.failures === "zero" && statistics.failed > 0;
+  const failed = zero ? `${count(statistics.failed)} failed, counted as not passed` : "";
+  const under = !zero && (statistics.not_passed ?? 0) > 0 ? `${count(statistics.not_passed ?? 0)} not passed` : "";
+  return [failed, under, over(statistics.judged, statistics)].filter(Boolean).join(", ");
 }
 
 function meanNote(statistics: EvaluatorStatistics, score: Aggregate | undefined, zero: boolean): string {
@@ -119,7 +123,7 @@ function meanNote(statistics: EvaluatorStatistics, score: Aggregate | undefined,
   return [zero ? "failed rows count as 0" : rows, error].filter(Boolean).join(", ");
 }
 
-function Tile({ name, value, note, tone = "" }: { name: string; value: string; note: string; tone?: string }) {
+function Tile({ name, value, note, tone = "" }: { name: string; value: string; note: ComponentChildren; tone?: string }) {
   return (
     <li class="tile stack">
       <span class="small">{name}</span>

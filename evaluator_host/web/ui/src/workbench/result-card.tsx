@@ -90,7 +90,7 @@ function Headline({ result }: { result: Result }) {
       <span class="result-score" data-testid="score">
         {result.status === "failed" ? "Failed" : result.status === "skipped" ? "Skipped" : result.score === null ? "No score" : shownNumber(result.score)}
       </span>
-      {result.passed !== null && <span class={result.passed ? "chip chip-pass" : "chip chip-fail"}>{result.passed ? "✓ passed" : "✗ not passed"}</span>}
+      {result.passed !== null && <span class={result.passed ? "chip chip-pass" : "chip chip-warn"}>{result.passed ? "✓ passed" : "✗ not passed"}</span>}
       {result.label !== null && <span class="chip">{plain(result.label.slice(0, 120))}</span>}
       {result.error && <code class="chip chip-fail">{result.error.code}</code>}
       <span class="push muted">{shownMs(result.timing_ms.total)}</span>

@@ -30,7 +30,7 @@ interface FieldsProps {
 export function SettingsPanel(props: FieldsProps) {
   const { draft, faults } = props;
   const host = useHost();
-  const [open, setOpen] = useState(false);
+  const [open, setOpen] = useState(() => new URLSearchParams(location.search).has("settings"));
   const changed = LIMITS.filter((name) => draft.limits[name] !== "" && Number(draft.limits[name]) !== host?.default_limits[name]).length;
   const isSet = draft.policy !== "none" || Object.values(draft.settings).some((value) => value !== "");
   return (
@@ -38,7 +38,7 @@ export function SettingsPanel(props: FieldsProps) {
       <summary>
         Settings
         <span class="muted">
-          {draft.threshold !== "" ? ` · passes at ${draft.threshold}` : ""}
+          {draft.threshold !== "" ? ` · passes at ${draft.threshold}` : " · no pass threshold"}
           {changed > 0 ? ` · ${changed} ${changed === 1 ? "limit" : "limits"} changed` : ""}
           {draft.language === "python" && draft.python !== null ? ` · Python ${draft.python}` : ""}
           {draft.contract !== "auto" ? ` · contract ${draft.contract}` : ""}
