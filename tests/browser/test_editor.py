@@ -487,7 +487,7 @@ async def test_the_keyboard_gets_out_of_the_editor(page: Page) -> None:
 
 
 @pytest.mark.long
-async def test_a_file_that_is_imported_is_added_and_written_in_a_tab(page: Page) -> None:
+async def test_a_file_that_is_imported_is_added_and_written_in_a_tab(page: Page, tmp_path: Path) -> None:
     await open_workbench(page)
     await write(page, CODE, "from .helpers import two\n\ndef evaluate(inputs, outputs, trace):\n    return two()\n")
     await page.get_by_role("button", name="Add a file…").click()
@@ -505,6 +505,12 @@ async def test_a_file_that_is_imported_is_added_and_written_in_a_tab(page: Page)
     await page.get_by_role("button", name="Remove helpers.py").click()
     await page.get_by_role("button", name="Add helpers.py").click()
     await expect(page.get_by_role("textbox", name="Text of helpers.py")).to_be_visible()
+    await page.get_by_role("button", name="Remove helpers.py").click()
+    (tmp_path / "helpers.py").write_text("def two():\n    return 3\n")
+    async with page.expect_file_chooser() as chooser:
+        await page.get_by_role("button", name="Add your project's folder…").click()
+    await (await chooser.value).set_files(tmp_path)
+    await expect(score(await run(page))).to_have_text("3")
 
 
 async def chosen(page: Page, button: str, what: list[Any] | Path) -> None:

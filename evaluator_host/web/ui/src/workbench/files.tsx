@@ -137,6 +137,11 @@ export function Files({ draft, change, shown, onShow, missing, onPick }: FilesPr
           Add {path}
         </Button>
       ))}
+      {wanted.length > 0 && (
+        <Button small onClick={() => void pick({ folder: true })}>
+          Add your project's folder…
+        </Button>
+      )}
     </div>
   );
 }
