@@ -29,7 +29,7 @@ _BY_BACKEND: Final = {
 # wall-clock seconds of groups that mostly wait; if such a group began last, it would delay the whole run
 WAITING: Final = {
     "tests/faults/test_hung_processes.py": 90, "tests/jobs/test_hostile_templates.py": 12, "tests/jobs/test_hostile_uploads.py": 9, "tests/jobs/test_job_process.py": 13,
-    "tests/jobs/test_online.py": 18, "tests/jobs/test_run.py": 25, "tests/jobs/test_schedules.py": 10, "tests/jobs/test_turns.py": 9,
+    "tests/jobs/test_online.py": 18, "tests/jobs/test_run.py": 25, "tests/jobs/test_turns.py": 9, "tests/jobs/test_webhooks.py": 8,
     "tests/runners/javascript/test_forgery.py": 11, "tests/runners/javascript/test_toolchain.py": 9,
     "tests/runners/python/test_large_calls.py": 10,
 }  # fmt: skip

@@ -50,7 +50,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 # tests/engine/test_alone.py also tests the examples of engine.md
-LONG = {"cli.md", "engine.md", "import.md", "migration.md", "scale.md", "troubleshooting.md"}
+LONG = {"cli.md", "engine.md", "first-job.md", "import.md", "migration.md", "scale.md", "troubleshooting.md"}
 
 
 def marked(document: Path) -> object:

@@ -226,6 +226,7 @@ def test_commands_that_change_keys_are_in_the_audit_log(url: str) -> None:
     assert newest.split()[2:6] == ["default", "-", "keys.reset", "ok"]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files in the folder of another user")
 def test_root_makes_no_database_in_the_folder_of_another_user(tmp_path: Path) -> None:
     folder = tmp_path / "service"

@@ -101,6 +101,7 @@ async def test_a_failing_row_never_fails_the_job(desk: Desk, monkeypatch: pytest
     assert await desk.rows_of(job) == list(range(30))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 async def test_rows_for_which_the_machine_has_no_time_are_tried_again_and_fail_alone_at_last(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
