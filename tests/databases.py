@@ -29,6 +29,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 from psycopg.types.json import Json
+from sqlalchemy import Engine, event
 
 from evaluator_host.engine.sandbox.linux.watchdog import child_pids
 from evaluator_host.platform.store.database import Database, address
@@ -192,6 +193,21 @@ class PostgreSQL:
         for pid in (self._process.pid, *children):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
+
+
+@contextlib.contextmanager
+def counted_statements() -> Iterator[list[str]]:
+    """Yield a list to which every statement that this process sends to a database is added."""
+    seen: list[str] = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        seen.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        yield seen
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
 
 
 @contextlib.asynccontextmanager

@@ -2,8 +2,7 @@
 
 import asyncio
 import tracemalloc
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Delete, Engine, Executable, event, select, text, update
+from sqlalchemy import Delete, Executable, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from evaluator_host.platform.datasets.files import RowsFolder
@@ -29,24 +28,9 @@ from evaluator_host.types.errors import InUse, InvalidRequest, NameTaken, NotFou
 from evaluator_host.types.evaluator import Evaluator
 from evaluator_host.types.jobs import Failures, JobConfig, JobStatus
 from evaluator_host.types.outcome import Note
-from tests.databases import opened_store
+from tests.databases import counted_statements, opened_store
 from tests.store.records import FACTS, WORKSPACE, dataset, evaluators, queued, result
 from tests.tables import tables
-
-
-@contextmanager
-def counted_statements() -> Iterator[list[str]]:
-    """Yield a list to which every statement that this process sends to a database is added."""
-    seen: list[str] = []
-
-    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        seen.append(statement)
-
-    event.listen(Engine, "before_cursor_execute", note)
-    try:
-        yield seen
-    finally:
-        event.remove(Engine, "before_cursor_execute", note)
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from evaluator_host.types.errors import StoreUnavailable
 KEPT: Final = 20_000  # maximum number of entries in memory, a few megabytes
 _BATCH: Final = 1_000
 
-_PRUNED_AT_ONCE: Final = 10_000  # entries to remove at once, so that no writer waits long
+_PRUNED_AT_ONCE: Final = 1000  # entries to remove at once, so that no writer waits long
 
 _log = logging.getLogger(__name__)
 

@@ -39,6 +39,7 @@ from sqlalchemy import (
     make_url,
     select,
     text,
+    true,
     tuple_,
 )
 from sqlalchemy import Engine as SyncEngine
@@ -323,14 +324,21 @@ class Database:
 
     async def delete_rows(self, table: Any, chosen: ColumnElement[bool], *, at_once: int) -> int:
         """Delete chosen rows of a table, `at_once` at a time so that no writer waits long. Return the row count."""
-        key = list(table.primary_key.columns)
-        gone = delete(table).where(tuple_(*key).in_(select(*key).where(chosen).limit(at_once)))
-        removed = 0
-        while True:
-            count = await self.change_rows(gone)
-            removed += count
-            if count < at_once:
-                return removed
+        columns = list(table.primary_key.columns)
+        # with an order, SQLite would read the whole table to find out that no row is chosen
+        if not await self.fetch_all(select(*columns).where(chosen).limit(1)):
+            return 0
+        key = tuple_(*columns)
+        some, removed = select(*columns).where(chosen).order_by(*columns).limit(at_once), 0
+        # each part begins after the last one, because PostgreSQL would read the deleted rows again until it cleans up
+        after: ColumnElement[bool] = true()
+        while keys := [tuple(one) for one in await self.fetch_all(some.where(after))]:
+            # a range, because SQLite reads the whole table for a list of keys with two columns
+            removed += await self.change_rows(delete(table).where(chosen, after, key <= keys[-1]))
+            if len(keys) < at_once:
+                break
+            after = key > keys[-1]
+        return removed
 
     async def give_space_back(self) -> None:
         """Return the space of deleted rows to the file system, a few MB at a time. PostgreSQL does this itself."""
