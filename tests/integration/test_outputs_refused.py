@@ -194,6 +194,7 @@ async def test_tools_of_agents_refuse(folder: Path) -> None:
 
 BATCH = "the code reads outputs, but none of the 500 rows has outputs; the inputs have id, question, expected, reply; did you mean reply as outputs?"
 ROWS = [{"inputs": one} for one in records()]
+OBJECT = "export const exact = ({ output, expected }) => output === expected;"
 
 
 @pytest.mark.sampled(8)
@@ -228,10 +229,12 @@ def test_a_batch_for_code_that_reads_no_outputs_runs(server: Server, code: str) 
         (MORE["main"], {"inputs": {"completion": "a", "expected": "a"}}),
         (MORE["a function"], {"variables": {"output": "a", "expected": "a"}}),
         (READS["python"], {"messages": [{"role": "assistant", "content": "a"}], "inputs": {"expected": "a"}}),
+        (OBJECT, {"inputs": {"input": "?", "output": "a", "expected": "a"}}),
     ],
 )
 def test_a_batch_whose_rows_have_the_outputs_elsewhere_runs(server: Server, code: str, row: dict[str, Any]) -> None:
-    assert problem(server, "/v1/evaluate/batch", evaluator={"code": code}, rows=[row, row])[0] == 200
+    evaluator = {"code": code, "language": "javascript" if code is OBJECT else "python"}
+    assert problem(server, "/v1/evaluate/batch", evaluator=evaluator, rows=[row, row])[0] == 200
 
 
 def test_clients_and_pools_refuse_a_batch(server: Server) -> None:

@@ -97,7 +97,7 @@ def _row_notes(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ..
         message = f"contract {loaded.contract} does not pass `variables`, so the code does not get {_quoted(unread)}"
         return (Note("unused_variables", message, "put them into `inputs`"),)
     unasked = None if row.outputs is not None else _unasked(loaded)
-    if unasked and not has_outputs(row, loaded.contract, evaluator.language, output_names(loaded)):
+    if unasked and not has_outputs(row, loaded.contract, output_names(loaded)):
         nothing = _NOTHING[evaluator.language]
         message = f"the {reader_of(loaded)} reads `{unasked}`, which is {nothing} because the row has no outputs"
         return (Note("missing_outputs", message, "give `outputs`, or map the column that contains them"),)

@@ -22,7 +22,7 @@ _OF_THE_ROW: Final = frozenset({"example", "datapoint", "item", "dataset", "row"
 _TEXTS: Final = ("answer", "result", "text", "content")
 """Parameters that get the output in contract `function` if no name clearly means output; the first one counts."""
 _MAIN_OUTPUTS: Final = frozenset({"completion", "output", "outputs"})
-_COLUMNS_FIRST: Final = (Contract.FUNCTION, Language.PYTHON)
+_PASS_COLUMNS: Final = frozenset({Contract.MAIN, Contract.FUNCTION})
 _CHARS: Final = 80  # maximum length of a name in the facts about code; longer names are truncated
 _EVALUATORS: Final = 256  # maximum number of evaluators whose results are cached
 
@@ -89,7 +89,6 @@ class OutputsRead:
     """How an evaluator reads the outputs of a row."""
 
     contract: Contract
-    language: Language
     names: tuple[str, ...]  # names by which the code reads the outputs; empty if it reads none
     others: tuple[str, ...] = ()  # parameters that get something other than the outputs
 
@@ -97,7 +96,7 @@ class OutputsRead:
         """Return whether the code reads outputs, but no row has them."""
         if not self.names:
             return False
-        return not any(has_outputs(row, self.contract, self.language, self.names) for row in rows)
+        return not any(has_outputs(row, self.contract, self.names) for row in rows)
 
 
 @remembered
@@ -150,7 +149,7 @@ def _fields_read(contract: Contract, function: FunctionFacts) -> list[str]:
     return [key for one in of for key in one.keys if meaning(key) == "outputs"]
 
 
-def has_outputs(row: Row, contract: Contract, language: Language, names: Iterable[str]) -> bool:
+def has_outputs(row: Row, contract: Contract, names: Iterable[str]) -> bool:
     """Return whether a row has the outputs that code reads by these names (`OutputsRead.names`).
 
     A conversation counts as outputs. If the contract passes the caller's variables or columns to parameters, these
@@ -162,8 +161,7 @@ def has_outputs(row: Row, contract: Contract, language: Language, names: Iterabl
         return False
     if row.variables is not None:
         return True
-    passes_columns = contract is Contract.MAIN or (contract, language) == _COLUMNS_FIRST
-    return passes_columns and any(row.inputs.get(name) is not None for name in names)
+    return contract in _PASS_COLUMNS and any(row.inputs.get(name) is not None for name in names)
 
 
 @remembered

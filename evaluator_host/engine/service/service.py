@@ -328,7 +328,7 @@ class Service:
         self.pool.release(answer)
         names = output_names(answer.loaded)
         others = tuple(one for one in answer.loaded.parameters if one not in names)
-        return OutputsRead(answer.loaded.contract, evaluator.language, names, others)
+        return OutputsRead(answer.loaded.contract, names, others)
 
     async def answer_question(
         self, evaluator: Evaluator, question: dict[str, Json], *, caller: Caller = DEFAULT_CALLER

@@ -18,7 +18,7 @@ from evaluator_host.platform.datasets.rows import RowFile
 from evaluator_host.platform.datasets.suggestion import FIRST_ROWS, MOST_COLUMNS, listed, nearest, output_column
 from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluation import CheckReport
-from evaluator_host.types.evaluator import Contract, Evaluator, Language, Row
+from evaluator_host.types.evaluator import Contract, Evaluator, Row
 from evaluator_host.types.formats import Format
 from evaluator_host.types.groups import value_in
 
@@ -133,7 +133,7 @@ class FirstRows:
             return
         for name, evaluator in evaluators:
             report = await check(evaluator)
-            if report is not None and lack_outputs(self.rows, report, evaluator.language):
+            if report is not None and lack_outputs(self.rows, report):
                 raise await asyncio.to_thread(self.no_outputs, name, report)
 
     async def require_inputs(
@@ -225,11 +225,11 @@ class FirstRows:
         return InvalidRequest(message, problems=(Problem(field, f"{name} reads outputs", hint),))
 
 
-def lack_outputs(rows: Iterable[Row], report: CheckReport, language: Language) -> bool:
+def lack_outputs(rows: Iterable[Row], report: CheckReport) -> bool:
     """Return whether an evaluator reads outputs (see its `report`) and none of the rows has outputs."""
     if report.contract is None:
         return False
-    return OutputsRead(Contract(report.contract), language, report.reads.outputs).lack(rows)
+    return OutputsRead(Contract(report.contract), report.reads.outputs).lack(rows)
 
 
 def first_rows_of_file(
