@@ -372,6 +372,9 @@ class JobReport:
         int | None,
         Doc("Newest version of the data set; higher than `dataset_version` if it was replaced or edited since."),
     ] = None
+    running_s: Annotated[
+        float, Doc("Seconds for which hosts have run the job. Time in the queue, and time paused, do not count.")
+    ] = 0.0
 
     @property
     def unit(self) -> str:

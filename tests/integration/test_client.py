@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -21,6 +22,7 @@ from evaluator_host.types.errors import Busy, HostError, InUse, InvalidRequest, 
 from evaluator_host.types.evaluator import Contract, Isolation
 from evaluator_host.types.outcome import ErrorCode, EvaluationResult, Status
 from tests.both_clients import FLAVOURS, open_client
+from tests.keyed import eventually
 from tests.server import FORKED, Server, free_port
 
 EXACT = Evaluator("def evaluate(inputs, outputs, trace):\n    return outputs == inputs['correct_answer']\n")
@@ -127,6 +129,12 @@ def test_a_record_with_nan_is_stored_as_null_with_a_note(client: Client) -> None
     assert list(client.datasets.rows("with-nan")) == [{"a": 1.5}, {"a": None}]
 
 
+def columns(client: Client, job: str, folder: Path) -> list[str]:
+    """Return the columns of a job's CSV file."""
+    client.jobs.download(job, folder / "rows.csv")
+    return (folder / "rows.csv").read_text().splitlines()[0].split(",")
+
+
 def test_a_job_is_held_and_ended(client: Client, tmp_path: Path) -> None:
     (tmp_path / "slow.csv").write_text("correct_answer,outputs\n" + "1,1\n" * 300)
     uploaded = client.datasets.upload("slow", tmp_path / "slow.csv", replace=True)
@@ -137,13 +145,22 @@ def test_a_job_is_held_and_ended(client: Client, tmp_path: Path) -> None:
     assert (again.id, client.jobs.all(limit=1)[0].id) == (job.id, job.id)
     with pytest.raises(InUse, match="cancel it first"):
         client.jobs.delete(job.id)
+    eventually(lambda: client.jobs.get(job.id).progress.done > 0)
     client.jobs.pause(job.id)
+    eventually(lambda: client.jobs.get(job.id).status == "paused")
+    assert "metrics" in columns(client, job.id, tmp_path)
+    time.sleep(0.5)
     assert not client.jobs.resume(job.id).status.final
     client.jobs.cancel(job.id)
     seen: list[str] = []
     assert client.jobs.wait(job.id, on_progress=lambda one: seen.append(one.status)).status == seen[-1] == "cancelled"
     with pytest.raises(InUse, match="has ended"):
         client.jobs.pause(job.id)
+    ended = client.jobs.get(job.id)
+    assert ended.started_at is not None
+    assert ended.finished_at is not None
+    assert 0 < ended.running_s < (ended.finished_at - ended.started_at).total_seconds() - 0.5
+    assert "metrics" not in columns(client, job.id, tmp_path)
     client.jobs.delete(job.id)
     client.datasets.delete("slow")
 

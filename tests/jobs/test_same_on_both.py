@@ -110,7 +110,7 @@ def _steady(said: Any) -> Any:
 
 
 _VARYING = {
-    "id", "previous", "created_at", "started_at", "finished_at", "rows_per_s", "eta_s", "timing_ms", "run_ms", "sandbox",
+    "id", "previous", "created_at", "started_at", "finished_at", "rows_per_s", "eta_s", "running_s", "timing_ms", "run_ms", "sandbox",
 }  # fmt: skip
 
 

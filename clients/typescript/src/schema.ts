@@ -842,6 +842,7 @@ export interface components {
             progress: components["schemas"]["JobProgress"];
             schedule: string | null;
             scores: components["schemas"]["JobScore"][];
+            running_s: number;
             started_at: string | null;
             status: components["schemas"]["JobStatus"];
             target: components["schemas"]["Target"] | null;

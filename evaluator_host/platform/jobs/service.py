@@ -481,6 +481,7 @@ def job_report(overview: JobOverview) -> JobReport:
         doubt="; ".join(f"{one.evaluator}: {one.doubt}" for one in scores if one.doubt) or None,
         dataset_version=overview.version,
         dataset_newest=overview.newest,
+        running_s=round(job.running_s, 3),
     )
 
 

@@ -108,7 +108,7 @@ function Jobs({ jobs, chosen, onChoose }: { jobs: readonly JobReport[]; chosen: 
       <th scope="col">Scores</th>
       <th scope="col">Data set</th>
       <th scope="col">Started</th>
-      <th scope="col" class="number">Duration</th>
+      <th scope="col" class="number">Running time</th>
     </>
   );
   return (
@@ -135,7 +135,7 @@ function Jobs({ jobs, chosen, onChoose }: { jobs: readonly JobReport[]; chosen: 
           <td>
             <When at={job.started_at ?? job.created_at} />
           </td>
-          <td class="cell-minor number nowrap">{job.started_at && job.finished_at ? seconds((Date.parse(job.finished_at) - Date.parse(job.started_at)) / 1000) : "–"}</td>
+          <td class="cell-minor number nowrap">{isFinal(job.status) ? seconds(job.running_s) : "–"}</td>
         </tr>
       ))}
     </Table>

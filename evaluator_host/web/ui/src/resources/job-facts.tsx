@@ -2,7 +2,7 @@ import { Link } from "../router";
 import { DatasetName } from "./dataset-name";
 import { count, counted, seconds } from "./format";
 import { Facts, When } from "./parts";
-import { unitOf, type JobReport } from "../api/types";
+import { isFinal, unitOf, type JobReport } from "../api/types";
 
 /** The configuration and the times of a job. */
 export function JobFacts({ job }: { job: JobReport }) {
@@ -17,7 +17,6 @@ export function JobFacts({ job }: { job: JobReport }) {
     config.failures === "zero" && "failed rows count as 0",
     config.max_failures !== null && `fails after more than ${counted(config.max_failures, `failed ${unitOf(job)}`)}`,
   ].filter(Boolean);
-  const took = job.started_at && job.finished_at ? (Date.parse(job.finished_at) - Date.parse(job.started_at)) / 1000 : null;
   return (
     <Facts
       facts={[
@@ -28,7 +27,7 @@ export function JobFacts({ job }: { job: JobReport }) {
         pace.length > 0 && (["Execution", pace.join(", ")] as const),
         job.nodes.length > 0 && (["Nodes", <Nodes key="nodes" nodes={job.nodes} unit={unitOf(job)} />] as const),
         ["Created", <When key="made" at={job.created_at} />],
-        took !== null && (["Duration", seconds(took)] as const),
+        isFinal(job.status) && (["Running time", seconds(job.running_s)] as const),
       ]}
     />
   );
