@@ -38,8 +38,8 @@ class ScheduleReport:
     missed: Annotated[
         int,
         Doc(
-            "Number of runs that were skipped, because the host was stopped (at most 1,000) or the previous job still "
-            "ran."
+            "Number of times without a job, because the host was stopped, the previous job still ran, or the job could "
+            "not be created."
         ),
     ]
     evaluators: Annotated[tuple[str, ...], Doc("Labels of the job's evaluators.")]
@@ -47,6 +47,14 @@ class ScheduleReport:
     mapping: Annotated[dict[str, str], Doc("The column or template for each row field, as in the request.")]
     config: Annotated[JobConfig, Doc("Parallelism and limits.")]
     created_at: Annotated[datetime, Doc("In UTC.")]
+    missed_more: Annotated[
+        bool, Doc("Whether more times than `missed` had no job: at most 10,000 are counted each time the host stops.")
+    ] = False
+
+    @property
+    def missed_text(self) -> str:
+        """Return the number of times without a job, in words."""
+        return f"at least {self.missed}" if self.missed_more else str(self.missed)
 
 
 @dataclass(frozen=True, slots=True)

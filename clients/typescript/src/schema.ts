@@ -1465,6 +1465,7 @@ export interface components {
             paused: boolean;
             timezone: string;
         };
+            missed_more: boolean;
         ScoredJob: {
             /** Format: date-time */
             created_at: string;

@@ -57,7 +57,16 @@ def delete_schedule(name: _NameArgument, *, force: ForceOption = False, client: 
 
 def _schedule_row(one: ScheduleReport) -> tuple[object, ...]:
     last = one.last_job or one.last_error
-    return one.name, one.cron, one.timezone, _next_run(one), last, one.missed, one.dataset, ", ".join(one.evaluators)
+    return (
+        one.name,
+        one.cron,
+        one.timezone,
+        _next_run(one),
+        last,
+        one.missed_text,
+        one.dataset,
+        ", ".join(one.evaluators),
+    )
 
 
 def _next_run(one: ScheduleReport) -> str:

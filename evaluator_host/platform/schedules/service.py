@@ -32,7 +32,7 @@ _MOST_BYTES: Final = 256 << 10  # maximum number of bytes in a schedule's job, s
 _LOOK_EVERY_S: Final = 5.0
 _AT_ONCE: Final = 8  # maximum number of schedules to check at the same time
 _ALWAYS: Final = (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
-_MISSED_COUNTED: Final = 1000
+_MISSED_COUNTED: Final = 10_000  # maximum number of times to count after a stop; this takes half a second
 _SHOWN: Final = 3
 
 _log = logging.getLogger(__name__)
@@ -52,6 +52,7 @@ class _Schedule:
     last_job: str | None = None
     last_error: str | None = None
     missed: int = 0
+    missed_more: bool = False
 
 
 _STORED: Final = Adapter(_Schedule)
@@ -241,7 +242,7 @@ class Schedules:
         except StoreUnavailable:
             raise
         except HostError as error:
-            return replace(kept, last_error=error.detail)
+            return replace(kept, last_error=error.detail, missed=kept.missed + 1)
         return replace(kept, last_job=job.id)
 
     async def _is_running(self, workspace_id: str, job_id: str | None) -> bool:
@@ -265,12 +266,14 @@ def _passed(kept: _Schedule, following: datetime | None, now: datetime) -> _Sche
     assert kept.next_at is not None  # noqa: S101 - its time has come
     later = _times(kept.cron, kept.timezone, kept.next_at)
     passed = list(itertools.takewhile(lambda at: at <= now, itertools.islice(later, _MISSED_COUNTED)))
+    more = len(passed) == _MISSED_COUNTED
     return replace(
         kept,
-        last_at=_newest(kept, now) if len(passed) == _MISSED_COUNTED else [kept.next_at, *passed][-1],
+        last_at=_newest(kept, now) if more else [kept.next_at, *passed][-1],
         last_job=None,
         last_error=None,
         missed=kept.missed + len(passed),
+        missed_more=kept.missed_more or more,
         next_at=following,
     )
 
@@ -345,6 +348,7 @@ def _report(stored: StoredObject) -> ScheduleReport:
         last_job=kept.last_job,
         last_error=kept.last_error,
         missed=kept.missed,
+        missed_more=kept.missed_more,
         evaluators=tuple(labels),
         dataset=kept.spec.dataset if isinstance(kept.spec.dataset, str) else None,
         mapping=kept.spec.mapping,

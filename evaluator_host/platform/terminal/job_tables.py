@@ -122,7 +122,7 @@ def schedule_facts(one: ScheduleReport) -> object:
             ("last run", format_time(one.last_at) if one.last_at else None),
             ("last job", one.last_job),
             ("last error", one.last_error),
-            ("missed", one.missed or None),
+            ("missed", one.missed_text if one.missed else None),
             ("evaluators", ", ".join(one.evaluators)),
             ("data set", one.dataset or "(own rows)"),
         )

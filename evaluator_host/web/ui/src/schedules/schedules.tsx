@@ -16,7 +16,7 @@ import { useAction } from "../components/use-action";
 import { useLoaded } from "../components/use-loaded";
 import { Confirm } from "../resources/confirm";
 import { isFiring, showAttention } from "../resources/attention";
-import { dayAndTime, rounded, moment, shortId } from "../resources/format";
+import { count, dayAndTime, rounded, moment, shortId, titleAmong } from "../resources/format";
 import { PageHead, Panel, Segments, When } from "../resources/parts";
 import { ALERT_FIELDS, AlertFields, alertBody, hasBound, NEW_ALERT } from "./schedule-dialog";
 import { boundsInWords, inWords, ruleInWords } from "./times";
@@ -146,7 +146,7 @@ function Schedules({ found, alerts }: { found: Found<ScheduleReport>; alerts: re
                 <Link to={`/jobs?find=${encodeURIComponent(one.name)}`} class="nowrap" aria-label={`All its jobs: ${one.name}`}>All its jobs</Link>
               </p>
               {one.last_error !== null && <p class="cell-error"><Prose text={one.last_error} /></p>}
-              {one.missed > 0 && <p class="muted">{one.missed} missed</p>}
+              {one.missed > 0 && <p class="muted">{one.missed_more ? "at least " : ""}{count(one.missed)} missed</p>}
             </td>
             <td>
               <span class="chips">
