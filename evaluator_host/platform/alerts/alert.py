@@ -130,7 +130,7 @@ def _sentence(name: str, type_: str, kept: Alert, about: dict[str, Any]) -> str:
     where = f"job {about.get('job_name') or about['job']}" if "job" in about else f"live traces of {about['live']}"
     if about.get("status") == JobStatus.FAILED:
         return f"alert {name}: {where} failed"
-    is_out = bound if type_ == "alert.firing" else f"no longer {bound}"
+    is_out = bound if type_ == "alert.firing" else f"not {bound}"
     counts = f"{about['scored']} of {about['rows']} rows scored, {about['failed']} failed"
     if rule.metric is not Metric.FAILURE_RATE and about["counted"] not in (0, about["scored"]):
         counts += f", {about['counted']} counted"
