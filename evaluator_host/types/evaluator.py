@@ -211,6 +211,19 @@ class Evaluator:
         return (*models, *hosts, *(f"secret:{variable}={name}" for variable, name in self.secrets.items()))
 
     @property
+    def passing_score(self) -> float:
+        """Return the lowest score that counts as passed: the threshold, or else the middle of the scale.
+
+        The form of a judge gives its scale. The scale of code is 0 to 1.
+        """
+        if self.threshold is not None:
+            return self.threshold
+        form: dict[str, Any] = self.judge or {}
+        scale: dict[str, float] = form.get("scale") or {"min": 0, "max": 1}
+        scores = [float(one["score"]) for one in form.get("labels") or ()] or [*map(float, scale.values())]
+        return min(scores) / 2 + max(scores) / 2
+
+    @property
     def characters(self) -> int:
         """Return the length of the code and its files together."""
         return len(self.code) + sum(map(len, self.files.values()))

@@ -359,3 +359,23 @@ def test_a_score_that_decides_without_a_verdict_is_reported() -> None:
     assert found.note is not None
     assert found.note.startswith("2 rows have no verdict, so a score of at least 0.5 counts as passed")
     assert agreement("exact@1", "human", LabelledRows(labelled.pairs)).note is None
+
+
+@pytest.mark.parametrize(
+    ("given", "passing"),
+    [
+        ({}, 0.5),
+        ({"threshold": 0.8}, 0.8),
+        ({"judge": {"scale": {"min": 1, "max": 5}, "labels": []}}, 3),
+        ({"judge": {"scale": None, "labels": [{"label": "bad", "score": 0}, {"label": "good", "score": 4}]}}, 2),
+        ({"judge": {"scale": {"min": 1, "max": 5}}, "threshold": 4}, 4),
+    ],
+)
+def test_without_a_verdict_scores_from_the_middle_of_the_scale_pass(given: dict[str, Any], passing: float) -> None:
+    evaluator = Evaluator("", **given)
+    assert evaluator.passing_score == passing
+    labelled = LabelledRows(passing=evaluator.passing_score)
+    labelled.add(0, "no", {"status": "scored", "score": passing - 0.1})
+    labelled.add(1, "yes", {"status": "scored", "score": passing})
+    found = agreement("judge@1", "human", labelled)
+    assert (found.accuracy, f"a score of at least {passing:g} counts as passed" in str(found.note)) == (1, True)

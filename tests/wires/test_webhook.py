@@ -17,6 +17,7 @@ pytestmark = pytest.mark.engine
 
 EXACT = "def evaluate(inputs, outputs, trace):\n    return {'score': float(outputs == inputs['correct_answer']), 'reason': 'compared'}\n"
 HALF = "def evaluate(inputs, outputs, trace):\n    return 0.5\n"
+RATING = "def evaluate(inputs, outputs, trace):\n    return {'score': 2, 'reason': '2 of 5'}\n"
 LABEL = "def evaluate(inputs, outputs, trace):\n    return 'incorrect'\n"
 METRICS = "def evaluate(inputs, outputs, trace):\n    return {'accuracy': 0.1}\n"
 SKIPS = "def evaluate(inputs, outputs, trace):\n    return {'score': None}\n"
@@ -26,6 +27,7 @@ ASSERT = "def get_assert(output, context):\n    return {'pass': output == contex
 STORED = {
     "exact": EXACT,
     "half": HALF,
+    "rating": RATING,
     "label": LABEL,
     "metrics": METRICS,
     "skips": SKIPS,
@@ -69,7 +71,10 @@ def test_each_caller_s_row_is_read(hooks: httpx.Client) -> None:
         "reason": "p",
         "metrics": {"score": 0.25},
     }
-    assert score("half", {"output": 1})["pass"] is True
+    told = "the evaluator has no threshold, so a score of at least 0.5 passes"
+    half, rating = score("half", {"output": 1}), score("rating", {"output": 1})
+    assert (half["pass"], half["reason"]) == (True, told)
+    assert (rating["pass"], rating["reason"]) == (True, f"2 of 5 ({told})")
 
 
 def test_only_a_skipped_row_passes_without_a_score(hooks: httpx.Client) -> None:

@@ -19,10 +19,10 @@ from evaluator_host.platform.wires.wire import Probe, Wire, described, query_key
 from evaluator_host.types.bounds import reaches
 from evaluator_host.types.errors import Busy, HostError, InvalidRequest
 from evaluator_host.types.evaluator import Contract, Evaluator, Json, Row
+from evaluator_host.types.numbers import exact
 from evaluator_host.types.outcome import HOST_FAULTS, ErrorCode, EvaluationError, EvaluationResult, Status
 
 _OUTPUTS: Final = ("output", "outputs", "response", "answer", "prediction")
-_PASSES: Final = 0.5
 _WITHOUT_SCORE: Final = ("skipped", "no_score")  # warnings that say why a result has no score
 _CLOCK_S: Final = 5.0  # seconds that promptfoo waits for an answer; Agenta waits 10 seconds
 
@@ -42,7 +42,7 @@ def routes(calls: WireCalls) -> list[BaseRoute]:
             return json_response(own)
         if error is not None:
             return _failed(error, as_result=fails_as_result)
-        return json_response(_answer(result) if isinstance(result, EvaluationResult) else {})
+        return json_response(_answer(result, found.evaluator) if isinstance(result, EvaluationResult) else {})
 
     async def show(request: Request) -> Response:
         workspace = calls.caller(request).workspace
@@ -83,18 +83,24 @@ def _promptfoo_s(result: EvaluationResult) -> dict[str, Json] | None:
     return {**native, "success": native["pass"], "metrics": result.metrics}
 
 
-def _answer(result: EvaluationResult) -> dict[str, Json]:
-    """Convert a result to the form that all callers read. Without a verdict, a score of 0.5 or more passes.
+def _answer(result: EvaluationResult, evaluator: Evaluator) -> dict[str, Json]:
+    """Convert a result to the form that all callers read. Without a verdict, scores from the middle of the scale pass.
 
     A skipped row passes, because an evaluator that does not apply must not fail a test.
     """
     score, passed, reason = result.score, result.passed, result.reason
-    if passed is None:
-        passed = result.status is Status.SKIPPED if score is None else reaches(score, _PASSES)
+    if passed is None and score is not None:
+        least = evaluator.passing_score
+        passed = reaches(score, least)
+        told = f"the evaluator has no threshold, so a score of at least {exact(least)} passes"
+        if reason is None or (evaluator.judge is None and not 0 <= score <= 1):
+            reason = told if reason is None else f"{reason} ({told})"
+    elif passed is None:
+        passed = result.status is Status.SKIPPED
     if score is None and reason is None:
         reason = next((one.message for one in result.warnings if one.code in _WITHOUT_SCORE), None)
-    told = {"pass": passed, "success": passed, "score": score, "reason": reason, "label": result.label}
-    return {**{name: value for name, value in told.items() if value is not None}, "metrics": result.metrics}
+    answer = {"pass": passed, "success": passed, "score": score, "reason": reason, "label": result.label}
+    return {**{name: value for name, value in answer.items() if value is not None}, "metrics": result.metrics}
 
 
 def _failed(error: EvaluationError, *, as_result: bool) -> Response:

@@ -16,7 +16,7 @@ from evaluator_host.types.bounds import reaches
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Json
 from evaluator_host.types.names import counted
-from evaluator_host.types.numbers import parsed
+from evaluator_host.types.numbers import exact, parsed
 from evaluator_host.types.outcome import Status
 from evaluator_host.types.results import Agreement, AgreementCell, ClassAgreement
 
@@ -32,15 +32,14 @@ _LARGE: Final = 1e5
 _BINARY: Final = frozenset(("0", "1"))
 _SAID: Final = frozenset(("true", "false"))
 _SHOWN, _SHOWN_CHARS = 4, 40
-_PASSING: Final = 0.5  # the lowest score that passes if an evaluator gives no verdict
 
 
-def judged_as(human: Json, result: dict[str, Json]) -> tuple[str, str] | None:
+def judged_as(human: Json, result: dict[str, Json], passing: float = 0.5) -> tuple[str, str] | None:
     """Return a row's class `(by the person, by the evaluator)`; None if the person or the evaluator gave no class.
 
     If the person's label is a string, it is compared with the result's label. If the result has no label, a number (or
     a string with a number) is compared with the score. True, false, `yes`, `fail` and similar values are compared with
-    `passed`; if `passed` is missing, a score of at least 0.5 counts as passed.
+    `passed`; if `passed` is missing, a score of at least `passing` counts as passed.
     """
     score, label, passed = result.get("score"), result.get("label"), result.get("passed")
     human = _meant(human, label)
@@ -48,7 +47,7 @@ def judged_as(human: Json, result: dict[str, Json]) -> tuple[str, str] | None:
         label = str(label)
         return None if len(label) > _LABEL_CHARS else (_class(human), _class(label))
     if isinstance(human, bool):
-        said = passed if passed is not None else None if score is None else reaches(score, _PASSING)
+        said = passed if passed is not None else None if score is None else reaches(score, passing)
         return None if said is None else (str(human).lower(), str(said).lower())
     if not isinstance(human, int | float) or score is None:
         return None
@@ -89,14 +88,18 @@ class LabelledRows:
 
     Labels that differ only in case, or are equal numbers, are one class, which has the name of its first label. `pairs`
     counts rows by `(class by the person, class by the evaluator)`; `first` has the first of these rows. The other
-    counters are for the rows that cannot be compared, see `Agreement`.
+    counters are for the rows that cannot be compared, see `Agreement`. `passing` is the lowest score that passes in
+    rows without a verdict.
     """
 
-    def __init__(self, pairs: Counter[tuple[str, str]] | None = None, *, unlabelled: int = 0) -> None:
+    def __init__(
+        self, pairs: Counter[tuple[str, str]] | None = None, *, unlabelled: int = 0, passing: float = 0.5
+    ) -> None:
         self.pairs = Counter[tuple[str, str]]() if pairs is None else pairs
         self.first: dict[tuple[str, str], list[int]] = {}
         self._names: dict[str | float, str] = {}
         self.unlabelled = unlabelled
+        self.passing = passing
         self.incomparable = 0
         self.waiting = 0
         self.by_score = 0  # rows whose score was compared, because `passed` is missing
@@ -110,7 +113,7 @@ class LabelledRows:
             self.waiting += 1
         elif result["status"] != Status.SCORED:
             self.by_status[str(result["status"])] += 1
-        elif (pair := judged_as(human, result)) is None:
+        elif (pair := judged_as(human, result, self.passing)) is None:
             self.incomparable += 1
         else:
             # this class is named first, so that both classes get the evaluator's spelling
@@ -187,7 +190,7 @@ def agreement(evaluator: str, column: str, labelled: LabelledRows) -> Agreement:
         ),
         confusion=tuple(cells),
         left_out=_left_out(labelled),
-        note="; ".join(filter(None, (_note(labelled.by_score, human, said), constant))) or None,
+        note="; ".join(filter(None, (_note(labelled, human, said), constant))) or None,
     )
 
 
@@ -202,12 +205,12 @@ def _left_out(labelled: LabelledRows) -> str:
     return ", ".join(f"{counted(rows, noun)} {why}" for rows, noun, why in reasons if rows)
 
 
-def _note(by_score: int, human: Counter[str], said: Counter[str]) -> str | None:
+def _note(labelled: LabelledRows, human: Counter[str], said: Counter[str]) -> str | None:
     notes = []
-    if by_score:
+    if by_score := labelled.by_score:
         notes.append(
             f"{counted(by_score, 'row')} {'has' if by_score == 1 else 'have'} no verdict, so a score of at least "
-            f"{_PASSING} counts as passed; to change this, give the evaluator a `threshold`"
+            f"{exact(labelled.passing)} counts as passed; to change this, give the evaluator a `threshold`"
         )
     if human.keys() <= _BINARY and (others := sum(count for name, count in said.items() if name not in _BINARY)):
         scores = "1 score is" if others == 1 else f"{others} scores are"

@@ -221,7 +221,7 @@ class JobResults:
         self, job: Job, evaluator: JobEvaluator, label: str, labels: dict[int, Json] | None = None
     ) -> Agreement:
         """Return an evaluator's agreement with `labels` (keyed by row), or with the labels in the column `label`."""
-        labelled = LabelledRows()
+        labelled = LabelledRows(passing=evaluator_of(evaluator).passing_score)
         chunks = line_chunks(self._folder.lines(job.dataset_id), CHUNK_ROWS, CHUNK_BYTES)
         values: dict[int, Json] = {}
 
