@@ -3,7 +3,9 @@ limits.
 """
 
 import asyncio
+import csv
 import errno
+import io
 import itertools
 import json
 import os
@@ -301,6 +303,21 @@ async def test_remembered_statistics_do_not_wait_for_a_turn(desk: Desk) -> None:
 async def test_a_sample_is_the_first_rows(desk: Desk) -> None:
     job = await desk.ended(await desk.start(["ok"] * 10, limit_samples=4))
     assert (job.progress.rows, await desk.rows_of(job)) == (4, [0, 1, 2, 3])
+
+
+async def test_the_csv_file_of_a_running_job_has_metrics_that_appear_later(desk: Desk) -> None:
+    job = await desk.start(["ok"] * 520 + ["hang"])
+    await desk.reached(job, done=520)
+    parts = JobExports(desk.results, desk.reader).write(WORKSPACE, job.id, Format.CSV, Filter())
+    begun = await anext(parts)  # the header, and the first 500 rows
+    later = update(ResultTable).where(ResultTable.job_id == job.id, ResultTable.row == 510)
+    await desk.store.database.change_rows(later.values(metrics='{"late":2.0}'))
+    await desk.board.set_desired_state(WORKSPACE, job.id, DesiredState.CANCEL)
+    text = (begun + b"".join([part async for part in parts])).decode()
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert {row["metrics.score"] for row in rows[:520]} == {"1.0"}
+    assert {row["index"]: row["metrics"] for row in rows if row["metrics"]} == {"510": '{"late":2.0}'}
+    await desk.ended(job)
 
 
 async def test_a_cancelled_job_keeps_what_it_scored_and_stops_at_once(desk: Desk) -> None:

@@ -1,8 +1,10 @@
 """Streams all rows of a job as a file: NDJSON with whole results, CSV and Parquet with flat columns.
 
 The columns of a flat file are known before its first row: the columns of the data set, the metrics of the job, and
-`output` for a job with a target. In CSV, text that spreadsheets run as a formula gets an apostrophe in front, as in
-spreadsheets themselves.
+`output` for a job with a target. While a job runs, a row may have metrics that no row had when the file was begun;
+these are in the column `metrics`, as JSON. Every file has this column, so that a download that begins while the job
+runs can continue after its end. In CSV, text that spreadsheets run as a formula gets an apostrophe in
+front, as in spreadsheets themselves.
 """
 
 import asyncio
@@ -82,21 +84,26 @@ class JobExports:
         statistics = await self.results.statistics(workspace_id, job_id)
         metrics = dict.fromkeys(metric.name for one in statistics.evaluators for metric in one.metrics)
         columns = await self.rows.columns(workspace_id, job_id)
-        return _Columns(tuple(metrics), columns, output=await self.rows.has_outputs(workspace_id, job_id))
+        output = await self.rows.has_outputs(workspace_id, job_id)
+        return _Columns(metrics, columns, output=output)
 
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """The columns of a flat file that depend on the job: metrics, columns of the data set, the model's answer."""
+    """The columns of a flat file that depend on the job: metrics, columns of the data set, the model's answer.
 
-    metrics: tuple[str, ...]
+    Metrics without a column of their own share the column `metrics`.
+    """
+
+    metrics: dict[str, None]  # names
     row: tuple[str, ...]
     output: bool
 
     @property
     def header(self) -> tuple[str, ...]:
         output = ("output",) if self.output else ()
-        return (*_FIXED, *output, *(f"metrics.{name}" for name in self.metrics), *(f"row.{name}" for name in self.row))
+        metrics = (f"metrics.{name}" for name in self.metrics)
+        return (*_FIXED, *output, *metrics, "metrics", *(f"row.{name}" for name in self.row))
 
 
 def _flat(row: JobRow, columns: _Columns) -> list[Any]:
@@ -107,11 +114,14 @@ def _flat(row: JobRow, columns: _Columns) -> list[Any]:
         *(result["reason"], error.get("code"), error.get("message"), result["timing_ms"]["run"]),
     ]
     output = [row.output] if columns.output else []
-    metrics, cells = result["metrics"], row.row
+    own = {} if result["score"] is None else {"score": result["score"]}  # as in the statistics
+    metrics, cells = {**result["metrics"], **own}, row.row
+    more = {name: value for name, value in metrics.items() if name not in columns.metrics}
     return [
         *fixed,
         *output,
         *(metrics.get(name) for name in columns.metrics),
+        more or None,
         *(cells.get(name) for name in columns.row),
     ]
 
