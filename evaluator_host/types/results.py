@@ -293,6 +293,8 @@ class Comparison:
             "None if they match."
         ),
     ] = None
+    only_before: Annotated[int, Doc("Number of rows with a result only in the earlier job; they are left out.")] = 0
+    only_after: Annotated[int, Doc("Number of rows with a result only in the later job; they are left out.")] = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from evaluator_host.platform.jobs.schema import JobEvaluatorTable, JobTable
 from evaluator_host.platform.jobs.spec import StoredSpec, evaluator_to_json, spec_from_json, spec_to_json
 from evaluator_host.platform.jobs.table import Jobs
 from evaluator_host.platform.store.store import Store
+from evaluator_host.platform.terminal.job_tables import comparison_table
 from evaluator_host.types.errors import InUse, InvalidRequest, NameTaken, NotFound, StoreUnavailable
 from evaluator_host.types.evaluator import Evaluator
 from evaluator_host.types.jobs import Failures, JobConfig, JobStatus
@@ -208,6 +209,14 @@ async def test_rounding_errors_are_not_changes_of_rows(store: Store) -> None:
     found = await rows.comparison(())
     assert (found.regressed, found.improved, found.metrics[-1].significant) == (0, 0, False)
     assert (await rows.changes(better=None, after=-1, limit=5)).changes == ()
+
+
+async def test_a_comparison_counts_the_rows_that_only_one_job_has(store: Store) -> None:
+    sides = [Side((await finished(store, [1.0] * rows)).id, 0, "exact", zero=False) for rows in (5, 3)]
+    for before, after, only in ((*sides, (2, 0)), (*reversed(sides), (0, 2))):
+        found = await ComparedRows(tables(store).results, before, after).comparison(())
+        assert (found.only_before, found.only_after) == only
+        assert "left out: 2 rows with a result only in the" in comparison_table(found, {}).plain
 
 
 @pytest.mark.sampled(3)

@@ -256,6 +256,8 @@ export interface components {
             judged: number;
             lost: number;
             metrics: components["schemas"]["Difference"][];
+            only_after: number;
+            only_before: number;
             pass_rate_after: number | null;
             pass_rate_before: number | null;
             passes_gained: number;

@@ -396,6 +396,9 @@ def comparison_table(one: Comparison, ids: Mapping[int, str]) -> Text:
     made.append(_passes(one))
     if one.doubt is not None:
         made.append(plain(f"doubtful: {in_options(one.doubt)}\n"))
+    for rows, job in ((one.only_before, "earlier"), (one.only_after, "later")):
+        if rows:
+            made.append(f"left out: {counted(rows, 'row')} with a result only in the {job} job\n")
     for cause in one.changed:
         made.append(plain(f"{cause.what}: {cause.before} -> {cause.after}\n"))
     if not one.changed:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluator_host.platform.jobs.results.aggregate import Scatter, ValuesByName, by_name, paired_difference
-from evaluator_host.platform.jobs.results.table import Results, ResultValues
+from evaluator_host.platform.jobs.results.table import Filter, Results, ResultValues
 from evaluator_host.types.bounds import difference
 from evaluator_host.types.outcome import Status
 from evaluator_host.types.results import Change, Changed, ChangePage, Comparison
@@ -82,6 +82,10 @@ class ComparedRows:
                 found.add(one, other)
 
         metrics = await by_name(fill, lambda name, *pair: paired_difference(name, zip(*pair, strict=True)))
+        only = [
+            max(0, await self._results.count(side.job_id, Filter(side.position)) - found.rows)
+            for side in (self._before, self._after)
+        ]
         return Comparison(
             before=self._before.label,
             after=self._after.label,
@@ -103,6 +107,8 @@ class ComparedRows:
             warnings_after=self._after.warnings,
             unscored=found.unscored,
             doubt=self._doubt(found.failed),
+            only_before=only[0],
+            only_after=only[1],
         )
 
     def _doubt(self, failed: int) -> str | None:
@@ -142,6 +148,7 @@ class _Differences:
         self._zero_scores = zero_scores
         self.fallen, self.risen = _Changes(), _Changes()
         self.verdicts = _Verdicts(zero=zero_verdicts)
+        self.rows = 0
         self.unscored = 0  # rows that have a score in one job, but neither a score nor an error in the other
         self.failed = 0  # rows that failed in either job
         self.lost_rows: list[
@@ -149,6 +156,7 @@ class _Differences:
         ] = []  # the first rows that passed in the earlier job only, and whose score did not fall
 
     def add(self, one: ResultValues, other: ResultValues) -> None:
+        self.rows += 1
         lost_its_pass = self.verdicts.add(one, other)
         failures = [side.status == Status.FAILED for side in (one, other)]
         self.failed += any(failures)

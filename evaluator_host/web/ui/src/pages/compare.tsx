@@ -82,6 +82,7 @@ function Shown({ ids, route, comparison, sides, query }: { ids: Ids; route: stri
     <>
       <CompareWarnings ids={ids} comparison={comparison} />
       {comparison.doubt !== null && <p class="note note-warn"><Prose text={comparison.doubt} /></p>}
+      {comparison.only_before + comparison.only_after > 0 && <p class="note note-warn">{leftOut(comparison)}</p>}
       <WhatDiffers changed={comparison.changed} />
       <ul class="tiles">
         {comparison.metrics.filter((one) => one.metric === chosen).map((one) => (
@@ -133,6 +134,15 @@ function Shown({ ids, route, comparison, sides, query }: { ids: Ids; route: stri
       <Scatter ids={ids} route={route} comparison={comparison} metric={chosen} names={names} byPlace={byPlace} />
     </>
   );
+}
+
+/** The rows that are not compared, because only one of the jobs has a result for them. */
+function leftOut({ only_before, only_after }: Comparison): string {
+  const rows = [
+    only_before > 0 && `${counted(only_before, "row")} with a result only before`,
+    only_after > 0 && `${counted(only_after, "row")} with a result only after`,
+  ];
+  return `Left out: ${rows.filter(Boolean).join(", ")}.`;
 }
 
 function orMore({ passes_lost, passes_lost_rows: rows }: Comparison): string {
