@@ -302,7 +302,19 @@ def doubt(*, rows: int, failed: int, numbers: int, doubted: int, warnings: Seque
             return None
         return f"{lacking.count} of {numbers} scores do not count an evaluator that failed: {lacking.message}"
     why = next((one.message for one in warnings if one.doubtful), "see the warnings")
-    return f"{doubted} of {numbers} scores are doubtful: {why}"
+    return all_doubtful(numbers, why)
+
+
+def all_doubtful(numbers: int, why: str) -> str:
+    """Return the sentence for `numbers` scores of which each is doubtful; `why` is the message of a warning."""
+    return f"{numbers} of {numbers} scores are doubtful: {why}"
+
+
+def doubt_of(result: EvaluationResult) -> str | None:
+    """Return the message of the warning that makes a result's score or metrics doubtful; None if there is none."""
+    if result.score is None and not result.metrics:
+        return None
+    return next((note.message[:_TEXT_CHARS] for note in result.warnings if note.code in DOUBTFUL), None)
 
 
 def failed_together(together: EvaluationResult | None) -> str | None:
@@ -332,7 +344,7 @@ class RowWarnings:
         self._rows += 1
         self._failed += result.error is not None
         self._numbers += has_number
-        self._doubted += has_number and any(note.code in DOUBTFUL for note in result.warnings)
+        self._doubted += doubt_of(result) is not None
         self._tally.add(row, result.warnings)
 
     def counts(self) -> tuple[WarningCount, ...]:

@@ -113,3 +113,19 @@ async def test_the_mean_of_live_scores_is_the_same_in_every_database(
             None if mean is None else pytest.approx(mean, rel=1e-11),
             len(scores) - scores.count(None),
         )
+
+
+@pytest.mark.parametrize(
+    ("doubts", "doubt"),
+    [(["no column"] * 2, "2 of 2 scores are doubtful: no column"), (["no column", None], None), ([], None)],
+)
+async def test_live_scores_are_doubtful_if_each_is(
+    database_url: str, tmp_path: Path, doubts: list[str | None], doubt: str | None
+) -> None:
+    async with opened_store(database_url, tmp_path) as store:
+        made = await tables(store).evaluators.create_evaluator(WORKSPACE, "exact", CONTENT)
+        failed = replace(TRACE, evaluator_id=made.evaluator_id, status="failed", score=None, passed=None)
+        scored = [replace(failed, status="scored", score=1.0, doubt=one) for one in doubts]
+        await Traces(store.database).add_traces([failed, *scored])
+        since = TRACE.received_at - timedelta(seconds=1)
+        assert (await Traces(store.database).live_statistics(WORKSPACE, "exact", since=since)).doubt == doubt

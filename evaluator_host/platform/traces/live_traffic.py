@@ -36,6 +36,7 @@ from evaluator_host.types.json_values import encode_json, memory_bytes
 from evaluator_host.types.names import counted
 from evaluator_host.types.outcome import EvaluationResult
 from evaluator_host.types.stored import TraceReport
+from evaluator_host.types.warnings import doubt_of
 
 # seconds without a span after which a trace with a root is scored; exporters send every 5 seconds
 QUIET_S: Final = 6.0
@@ -447,4 +448,5 @@ def _stored(evaluator_id: str, version: int, trace_id: str, trace: bytes, result
         error_code=result.error.code.value if result.error else None,
         result=encode_json(result).decode(),
         trace=trace.decode(),
+        doubt=doubt_of(result),
     )

@@ -13,6 +13,7 @@ from evaluator_host.platform.store.database import Repository, columns_of, row_v
 from evaluator_host.platform.store.tables import Size, Table
 from evaluator_host.types.errors import TooLarge
 from evaluator_host.types.jobs import JobScore
+from evaluator_host.types.warnings import all_doubtful
 
 _PRUNED_AT_ONCE: Final = 1000
 _PAGE_BYTES: Final = 16 << 20
@@ -20,7 +21,7 @@ _LARGE, _SCALE = 1e280, 1e20  # scores from `_LARGE` on are summed in units of `
 
 
 class TraceTable(Table):
-    """Scored traces of live traffic. `result` and `trace` are JSON."""
+    """Scored traces of live traffic. `result` and `trace` are JSON. `doubt` is why the score is doubtful."""
 
     __tablename__ = "traces"
     __table_args__ = (
@@ -40,6 +41,7 @@ class TraceTable(Table):
     error_code: Mapped[str | None]
     result: Mapped[str]
     trace: Mapped[str]
+    doubt: Mapped[str | None]
     stored_bytes: Mapped[int] = mapped_column(server_default="0")
 
     @classmethod
@@ -62,6 +64,7 @@ class ScoredTrace:
     error_code: str | None
     result: str
     trace: str
+    doubt: str | None = None  # message of the warning that makes the score doubtful; None if the score is reliable
 
 
 class Traces(Repository):
@@ -128,11 +131,15 @@ class Traces(Repository):
             func.count(table.score),
             func.count(table.passed),
             func.count(case((table.passed.is_(True), 1))),
+            func.count(table.doubt),
+            func.max(table.doubt),
+            func.count(func.coalesce(table.score, case((table.passed.is_not(None), 0)))),
         )
         query = query.join(EvaluatorTable, EvaluatorTable.id == table.evaluator_id).where(
             named(workspace_id, name), table.received_at > since
         )
-        rows, scored, failed, small, large, scores, judged, passed = await self._database.fetch_first(query)
+        found = await self._database.fetch_first(query)
+        rows, scored, failed, small, large, scores, judged, passed, doubted, why, numbers = found
         return JobScore(
             evaluator=name,
             rows=rows,
@@ -145,6 +152,7 @@ class Traces(Repository):
             change=None,
             mean_rows=scores,
             judged=judged,
+            doubt=all_doubtful(numbers, why) if 0 < numbers <= doubted else None,
         )
 
     async def require_evaluator(self, workspace_id: str, name: str) -> None:
