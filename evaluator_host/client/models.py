@@ -58,8 +58,8 @@ class ModelVerbs(NamedVerbs[TransportT, RegisteredModel]):
 
         Args:
           name: Name of the model.
-          changes: `url`, `kind`, `model`, `secret`, `input_price`, `output_price`, `timeout_s`, `retries`,
-            `allow_host`; None for the default.
+          changes: `url`, `kind`, `model`, `secret`, `input_price`, `output_price`, `cached_price`, `timeout_s`,
+            `retries`, `allow_host`; None for the default.
 
         Raises:
           NotFound: there is no model of that name, or no such secret.

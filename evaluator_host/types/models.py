@@ -30,6 +30,10 @@ class RegisteredModel:
     )
     timeout_s: Annotated[float, Doc("Seconds to wait for one answer.")] = 60.0
     retries: Annotated[int, Doc("Retries after a failed request.")] = 2
+    cached_price: Annotated[
+        float | None,
+        Doc("Price of a million tokens of requests that the provider read from its cache; None for `input_price`."),
+    ] = None
     operator: Annotated[bool, Doc("Whether the operator configured the model (EVALUATOR_HOST_MODELS).")] = False
     created_at: Annotated[datetime | None, Doc("When the model was registered; None for a model of the operator.")] = (
         None
@@ -71,8 +75,10 @@ class DayUsage:
     model: Annotated[str, Doc("Name of the registered model.")]
     requests: Annotated[int, Doc("Number of requests to the model's provider.")]
     replayed: Annotated[int, Doc("Number of requests that recorded answers served.")]
-    input_tokens: Annotated[int, Doc("Number of tokens of the requests to the provider.")]
-    output_tokens: Annotated[int, Doc("Number of tokens of the provider's answers.")]
+    input_tokens: Annotated[
+        int, Doc("Number of tokens of the requests to the provider; estimated where the provider reports none.")
+    ]
+    output_tokens: Annotated[int, Doc("Number of tokens of the provider's answers, estimated in the same way.")]
     cost: Annotated[float, Doc("Cost at the prices that the model had, without the `unpriced` requests.")]
     unpriced: Annotated[int, Doc("Number of requests with an unknown cost, because the model had no price.")] = 0
 

@@ -180,6 +180,7 @@ FIELDS: dict[str, tuple[dict[str, Any], Callable[[Doors, ModelServer], Awaitable
     "kind": ({"kind": "anthropic"}, _speaks),
     "input_price": ({"input_price": 1e6, "output_price": 2e6}, _prices),
     "output_price": ({"input_price": 1e6, "output_price": 2e6}, _prices),
+    "cached_price": ({"input_price": 1e6, "output_price": 2e6, "cached_price": 1e5}, _prices),
     "timeout_s": ({"timeout_s": 0.2, "retries": 0}, _in_time),
     "retries": ({"retries": 0}, _tries),
     "workspaces": ({"workspaces": ["beta"]}, _hidden),

@@ -1,11 +1,15 @@
 """The host counts the tokens of a model's answer as providers report them."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from evaluator_host.platform.models.endpoint import read_completion
-from evaluator_host.platform.models.gateway.protocols import tokens_of
+from evaluator_host.platform.models.gateway.grants import GrantedModel
+from evaluator_host.platform.models.gateway.protocols import EventStream, tokens_of
+from evaluator_host.types.json_values import encode_json
+from evaluator_host.types.models import RegisteredModel
 
 CACHED = {"cache_creation_input_tokens": 500, "cache_read_input_tokens": 1500}
 
@@ -33,7 +37,31 @@ CACHED = {"cache_creation_input_tokens": 500, "cache_read_input_tokens": 1500}
 def test_each_token_counts_once_and_counting_tokens_is_free(
     body: dict[str, Any], tokens: tuple[int, int] | None
 ) -> None:
-    assert tokens_of(body) == tokens
+    found = tokens_of(body)
+    assert (found and found[:2]) == tokens
+
+
+@pytest.mark.parametrize(
+    ("usage", "cost"),
+    [
+        ({"prompt_tokens": 100, "completion_tokens": 10}, 120),
+        ({"prompt_tokens": 100, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 80}}, 48),
+        ({"input_tokens": 100, "output_tokens": 10, "input_tokens_details": {"cached_tokens": 80}}, 48),
+        ({"prompt_tokens": 100, "completion_tokens": 10, "prompt_cache_hit_tokens": 80}, 48),
+        # Anthropic does not count cached tokens in `input_tokens`
+        ({"input_tokens": 20, "output_tokens": 10, "cache_read_input_tokens": 80}, 48),
+        ({"prompt_tokens": 100, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 1000}}, 30),
+    ],
+)
+def test_cached_input_has_a_price_of_its_own(usage: dict[str, Any], cost: float) -> None:
+    registered = RegisteredModel("judge", "http://model", input_price=1e6, output_price=2e6, cached_price=1e5)
+    used = tokens_of({"usage": usage})
+    assert used is not None
+    assert GrantedModel(registered, None).cost(*used) == pytest.approx(cost)
+    assert GrantedModel(replace(registered, cached_price=None), None).cost(*used) == 120
+    stream = EventStream(hides_usage=False)
+    stream.feed(b"data: " + encode_json({"usage": usage}) + b"\n\n")
+    assert stream.tokens == used
 
 
 @pytest.mark.parametrize(

@@ -842,9 +842,9 @@ export interface components {
             name: string | null;
             nodes: components["schemas"]["JobNode"][];
             progress: components["schemas"]["JobProgress"];
+            running_s: number;
             schedule: string | null;
             scores: components["schemas"]["JobScore"][];
-            running_s: number;
             started_at: string | null;
             status: components["schemas"]["JobStatus"];
             target: components["schemas"]["Target"] | null;
@@ -1119,6 +1119,7 @@ export interface components {
         };
         ModelChangeIn: {
             allow_host?: boolean;
+            cached_price?: number | null;
             input_price?: number | null;
             kind?: components["schemas"]["ModelKind"] | null;
             model?: string | null;
@@ -1134,6 +1135,7 @@ export interface components {
         };
         ModelIn: {
             allow_host?: boolean;
+            cached_price?: number | null;
             input_price?: number | null;
             key?: string | null;
             kind?: components["schemas"]["ModelKind"] | null;
@@ -1316,6 +1318,7 @@ export interface components {
             stored_bytes: number;
         };
         RegisteredModel: {
+            cached_price: number | null;
             created_at: string | null;
             input_price: number | null;
             kind: components["schemas"]["ModelKind"];
@@ -1462,12 +1465,12 @@ export interface components {
                 [key: string]: string;
             };
             missed: number;
+            missed_more: boolean;
             name: string;
             next_runs: string[];
             paused: boolean;
             timezone: string;
         };
-            missed_more: boolean;
         ScoredJob: {
             /** Format: date-time */
             created_at: string;

@@ -206,6 +206,7 @@ class ModelEndpoint(BaseModel):
     kind: ModelKind = ModelKind.OPENAI  # the API of the provider
     input_price: float | None = Field(None, ge=0)  # price of a million tokens in requests
     output_price: float | None = Field(None, ge=0)  # price of a million tokens in answers
+    cached_price: float | None = Field(None, ge=0)  # price of a million tokens read from the provider's cache
     timeout_s: float = Field(60.0, gt=0, le=3600)  # longest time to wait for one answer, in seconds
     retries: int = Field(2, ge=0, le=10)  # maximum number of retries
     workspaces: tuple[str, ...] = ()  # names or ids of the workspaces that may use the model; empty for all

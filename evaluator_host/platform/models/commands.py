@@ -43,6 +43,10 @@ _AllowHost = Annotated[
 ]
 _InputPrice = Annotated[float | None, typer.Option(min=0, help="Price of a million tokens of requests.")]
 _OutputPrice = Annotated[float | None, typer.Option(min=0, help="Price of a million tokens of answers.")]
+_CachedPrice = Annotated[
+    float | None,
+    typer.Option(min=0, help="Price of a million cached tokens of requests. Default: that of other requests."),
+]
 _Timeout = Annotated[float | None, typer.Option(help="Seconds to wait for an answer. Default: 60.")]
 _Retries = Annotated[int | None, typer.Option(min=0, max=10, help="Retries after a failed request. Default: 2.")]
 
@@ -57,6 +61,7 @@ def create(
     secret: _Secret = None,
     input_price: _InputPrice = None,
     output_price: _OutputPrice = None,
+    cached_price: _CachedPrice = None,
     timeout_s: _Timeout = None,
     retries: _Retries = None,
     allow_host: _AllowHost = False,
@@ -64,7 +69,7 @@ def create(
     as_json: JsonOption = False,
 ) -> None:
     """Register a model of the workspace. Its URL must be on a host that evaluators may call (`models hosts`)."""
-    prices = _given(input_price=input_price, output_price=output_price)
+    prices = _given(input_price=input_price, output_price=output_price, cached_price=cached_price)
     fields = _given(kind=kind, model=model, secret=secret, timeout_s=timeout_s, retries=retries, **prices)
     made = client.models.create(RegisteredModel(name, model_url, **fields), allow_host=allow_host)
     if as_json:
@@ -83,6 +88,7 @@ def update(
     secret: _Secret = None,
     input_price: _InputPrice = None,
     output_price: _OutputPrice = None,
+    cached_price: _CachedPrice = None,
     timeout_s: _Timeout = None,
     retries: _Retries = None,
     allow_host: _AllowHost = False,
@@ -97,7 +103,7 @@ def update(
 
     The changes apply from its next request. Past costs stay as they were counted.
     """
-    prices = _given(input_price=input_price, output_price=output_price)
+    prices = _given(input_price=input_price, output_price=output_price, cached_price=cached_price)
     fields = _given(url=model_url, kind=kind, model=model, secret=secret, timeout_s=timeout_s, retries=retries)
     changes = dict.fromkeys(one.replace("-", "_") for one in unset or ()) | fields | prices
     changes |= _given(allow_host=allow_host or None)

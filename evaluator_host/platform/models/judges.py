@@ -22,7 +22,7 @@ from evaluator_host.platform.models.gateway.days import DAY_SPENT
 from evaluator_host.platform.models.gateway.exchange import CHARACTERS_A_TOKEN
 from evaluator_host.platform.models.gateway.gateway import Gateway, Grant
 from evaluator_host.platform.models.gateway.grants import GrantedModel
-from evaluator_host.platform.models.gateway.protocols import tokens_of
+from evaluator_host.platform.models.gateway.protocols import Tokens, tokens_of
 from evaluator_host.platform.models.origin_clients import OriginClients
 from evaluator_host.platform.plugins import plugins
 from evaluator_host.types.errors import InvalidRequest, NotFound
@@ -183,8 +183,8 @@ def _for_judge(model: GrantedModel, ask: Ask) -> GrantedModel:
 
 async def _used(model: GrantedModel, request: Json, response: Json) -> RequestUse:
     counted = tokens_of(response)
-    asked, answered = counted if counted is not None else await asyncio.to_thread(_estimated, request, response)
-    return RequestUse(asked, answered, model.cost(asked, answered))
+    used = counted if counted is not None else Tokens(*await asyncio.to_thread(_estimated, request, response))
+    return RequestUse(*used[:2], model.cost(*used), estimated=counted is None)
 
 
 def _estimated(request: Json, response: Json) -> tuple[int, int]:

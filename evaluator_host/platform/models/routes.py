@@ -69,6 +69,13 @@ class ModelChangeIn(Body):
     output_price: float | None = Field(
         None, ge=0, allow_inf_nan=False, description="Price of a million tokens of answers."
     )
+    cached_price: float | None = Field(
+        None,
+        ge=0,
+        allow_inf_nan=False,
+        description="Price of a million tokens of requests that the provider read from its cache. Default: "
+        "`input_price`.",
+    )
     timeout_s: float | None = Field(
         None, gt=0, le=3600, allow_inf_nan=False, description="Seconds to wait for one answer. Default: 60."
     )

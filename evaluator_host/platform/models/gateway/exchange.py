@@ -13,7 +13,7 @@ from evaluator_host.engine.service.model_grants import RequestUse
 from evaluator_host.platform.models.endpoint import AGAIN, chunks_of, pause_s, read_body, wait_s_of
 from evaluator_host.platform.models.gateway.connection import Connection, Rejected
 from evaluator_host.platform.models.gateway.grants import GrantedModel, base_url
-from evaluator_host.platform.models.gateway.protocols import EventStream, Route, refusal, tokens_of
+from evaluator_host.platform.models.gateway.protocols import EventStream, Route, Tokens, refusal, tokens_of
 from evaluator_host.platform.models.gateway.recordings import EVENTS, HttpAnswer
 from evaluator_host.types.evaluator import Json, ModelKind
 from evaluator_host.types.json_values import LARGE_BYTES, InvalidJson, decode_json, decode_large, encode_json
@@ -230,11 +230,10 @@ class Exchange:
         text, mask = data.decode("utf-8", "replace"), self._redactor.text
         return mask(text) if len(data) <= LARGE_BYTES else await asyncio.to_thread(mask, text)
 
-    def _count(self, tokens: tuple[int, int] | None, answer_bytes: int) -> RequestUse:
+    def _count(self, tokens: Tokens | None, answer_bytes: int) -> RequestUse:
         """Report and return what the request used. Tokens that the provider does not report are estimated."""
-        estimated = len(self._content) // CHARACTERS_A_TOKEN, answer_bytes // CHARACTERS_A_TOKEN
-        asked, answered = tokens or estimated
-        return self._tell(RequestUse(asked, answered, self._model.cost(asked, answered), estimated=tokens is None))
+        used = tokens or Tokens(len(self._content) // CHARACTERS_A_TOKEN, answer_bytes // CHARACTERS_A_TOKEN)
+        return self._tell(RequestUse(*used[:2], self._model.cost(*used), estimated=tokens is None))
 
     def _tell(self, used: RequestUse) -> RequestUse:
         if not self._counted:

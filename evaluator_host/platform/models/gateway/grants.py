@@ -37,12 +37,17 @@ class GrantedModel:
         """Return the name under which the model is registered."""
         return self.registered.name
 
-    def cost(self, input_tokens: int, output_tokens: int) -> float | None:
-        """Return the cost of these tokens in the currency of the model's prices. None if the model has no price."""
-        prices = self.registered.input_price, self.registered.output_price
-        if prices[0] is None or prices[1] is None:
+    def cost(self, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> float | None:
+        """Return the cost of these tokens in the currency of the model's prices. None if the model has no price.
+
+        `cached_tokens` of the `input_tokens` were read from the provider's cache.
+        """
+        model = self.registered
+        if model.input_price is None or model.output_price is None:
             return None
-        return (input_tokens * prices[0] + output_tokens * prices[1]) / 1e6
+        cached_price = model.input_price if model.cached_price is None else model.cached_price
+        asked = (input_tokens - cached_tokens) * model.input_price + cached_tokens * cached_price
+        return (asked + output_tokens * model.output_price) / 1e6
 
 
 class ModelDirectory:
@@ -169,7 +174,7 @@ class ModelDirectory:
 
 
 def _registered(name: str, configured: ModelEndpoint) -> RegisteredModel:
-    same = ("kind", "secret", "input_price", "output_price", "timeout_s", "retries")
+    same = ("kind", "secret", "input_price", "output_price", "cached_price", "timeout_s", "retries")
     fields = {field: getattr(configured, field) for field in same}
     model = configured.model or name.rpartition("/")[2]
     return RegisteredModel(name=name, url=configured.base_url, model=model, operator=True, **fields)

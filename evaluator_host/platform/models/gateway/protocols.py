@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from evaluator_host.engine.service.model_grants import PLACEHOLDER
 from evaluator_host.platform.models.gateway.grants import base_url
@@ -32,6 +32,8 @@ _VOLATILE: Final = frozenset(
     {"user", "metadata", "safety_identifier", "prompt_cache_key", "stream_options", "service_tier", "store"}
 )
 _MAX_TOKENS: Final = 1024  # default limit on an answer's tokens, because Anthropic's API requires a limit
+# names of the tokens that were read from the cache, in usage that has no details: Anthropic's, and DeepSeek's
+_CACHED: Final = ("cache_read_input_tokens", "prompt_cache_hit_tokens")
 _SSE_DATA: Final = b"data:"
 _EVENT_BYTES: Final = 1 << 20  # maximum size, in bytes, of an event that is read; longer events are passed on unread
 
@@ -90,14 +92,24 @@ def canonical(route: Route, registered: RegisteredModel, body: dict[str, Json]) 
     return {"kind": route.kind, "path": route.path, "server": server, "body": {**kept, "model": registered.model}}
 
 
-def tokens_of(body: Any) -> tuple[int, int] | None:
-    """Return the token counts `(request, answer)` in a response or in an event of a stream. None if there are none."""
+class Tokens(NamedTuple):
+    """Numbers of tokens in a request, in its answer, and in the part of the request that the provider had cached."""
+
+    asked: int
+    answered: int
+    cached: int = 0
+
+
+def tokens_of(body: Any) -> Tokens | None:
+    """Return the token counts in a response or in an event of a stream. None if there are none."""
     if not isinstance(body, dict):
         return None
     inner = body.get("response") if isinstance(body.get("response"), dict) else body.get("message")
     usage = body.get("usage") or (inner.get("usage") if isinstance(inner, dict) else None)
     if not isinstance(usage, dict):
-        return (0, 0) if "input_tokens" in body else None  # a response of messages/count_tokens, which costs nothing
+        return (
+            Tokens(0, 0) if "input_tokens" in body else None
+        )  # a response of messages/count_tokens, which costs nothing
     asked = _count(usage.get("prompt_tokens"))
     if "prompt_tokens" not in usage:  # `prompt_tokens` includes cached tokens, but Anthropic's `input_tokens` does not
         names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
@@ -105,8 +117,16 @@ def tokens_of(body: Any) -> tuple[int, int] | None:
     answered = _count(usage.get("completion_tokens", usage.get("output_tokens")))
     total = _count(usage.get("total_tokens"))
     if not asked and not answered:
-        return total, 0
-    return asked, max(answered, total - asked)  # some providers count the tokens of reasoning only in the total
+        return Tokens(total, 0)
+    # some providers count the tokens of reasoning only in the total
+    return Tokens(asked, max(answered, total - asked), min(asked, _cached(usage)))
+
+
+def _cached(usage: dict[str, Any]) -> int:
+    """Return how many tokens of a request the provider read from its cache."""
+    details = usage.get("prompt_tokens_details", usage.get("input_tokens_details"))
+    within = details.get("cached_tokens") if isinstance(details, dict) else None
+    return next((_count(one) for one in (within, *map(usage.get, _CACHED)) if one is not None), 0)
 
 
 def _count(value: Any) -> int:
@@ -137,7 +157,7 @@ def chat_response(kind: ModelKind, answer: dict[str, Json]) -> dict[str, Json]:
     text = (
         "".join(str(one.get("text", "")) for one in parts if isinstance(one, dict)) if isinstance(parts, list) else ""
     )
-    asked, answered = tokens_of(answer) or (0, 0)
+    asked, answered, _ = tokens_of(answer) or Tokens(0, 0)
     message = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
     usage = {"prompt_tokens": asked, "completion_tokens": answered, "total_tokens": asked + answered}
     return {"object": "chat.completion", "model": answer.get("model"), "choices": [message], "usage": usage}
@@ -159,7 +179,7 @@ class EventStream:
     def __init__(self, *, hides_usage: bool) -> None:
         self._hides_usage = hides_usage
         self._rest = bytearray()
-        self.tokens: tuple[int, int] | None = None  # numbers of tokens in request and answer, as far as they are known
+        self.tokens: Tokens | None = None  # as far as they are known
         self.ended = False  # whether the last event has arrived; clients may then stop reading
 
     def feed(self, data: bytes) -> bytes:
@@ -191,6 +211,5 @@ class EventStream:
             return True
         if (found := tokens_of(body)) is not None:
             # Anthropic sends both counts in the first event, and the answer's final count in the last event
-            known = self.tokens or (0, 0)
-            self.tokens = max(found[0], known[0]), max(found[1], known[1])
+            self.tokens = Tokens(*map(max, found, self.tokens or Tokens(0, 0)))
         return not (self._hides_usage and isinstance(body, dict) and body.get("choices") == [])

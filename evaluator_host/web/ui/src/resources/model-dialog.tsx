@@ -53,6 +53,7 @@ export function ModelDialog({ given, secrets, onClose, onSaved, onTested }: Mode
     allow: false,
     input_price: String(given?.input_price ?? ""),
     output_price: String(given?.output_price ?? ""),
+    cached_price: String(given?.cached_price ?? ""),
   });
   const [busy, setBusy] = useState<"saving" | "trying" | null>(null);
   const [error, setError] = useState<unknown>(null);
@@ -76,7 +77,7 @@ export function ModelDialog({ given, secrets, onClose, onSaved, onTested }: Mode
     setError(null);
     const optional = (text: string) => (text.trim() === "" ? null : text.trim());
     const key = form.secret === NEW_KEY ? { key: form.key } : { secret: optional(form.secret) };
-    const body = { kind: provider.kind, url: form.url.trim(), model: optional(form.model), ...key, input_price: typedNumber(form.input_price), output_price: typedNumber(form.output_price), allow_host: asks && form.allow };
+    const body = { kind: provider.kind, url: form.url.trim(), model: optional(form.model), ...key, input_price: typedNumber(form.input_price), output_price: typedNumber(form.output_price), cached_price: typedNumber(form.cached_price), allow_host: asks && form.allow };
     try {
       const path = given === null ? "" : `/${encodeURIComponent(given.name)}`;
       const saved = await call<RegisteredModel>(given === null ? "POST" : "PATCH", `/v1/models${path}`, { body: given === null ? { name, ...body } : body });
@@ -163,6 +164,7 @@ export function ModelDialog({ given, secrets, onClose, onSaved, onTested }: Mode
           <div class="field-row line">
             <Field label="Price of a million input tokens" type="number" min={0} step="any" value={form.input_price} onValue={(input_price) => set({ input_price })} placeholder="not known" />
             <Field label="Price of a million output tokens" type="number" min={0} step="any" value={form.output_price} onValue={(output_price) => set({ output_price })} placeholder="not known" />
+            <Field label="Price of a million cached input tokens" type="number" min={0} step="any" value={form.cached_price} onValue={(cached_price) => set({ cached_price })} placeholder="as other input" />
           </div>
         </div>
       </details>
