@@ -19,8 +19,8 @@ from evaluator_host.types.bounds import exceeds
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Contract, EvaluatorSettings, Limits
 from evaluator_host.types.json_values import encode_json
-from evaluator_host.types.names import nearest_name
-from evaluator_host.types.numbers import rounded
+from evaluator_host.types.names import counted, nearest_name
+from evaluator_host.types.numbers import exact, rounded, rounded_beside
 from evaluator_host.types.outcome import Status
 from evaluator_host.vendors.uipath.agent import AGENT_LIMITS, agent_program, find_entry_point
 from evaluator_host.vendors.uipath.cli.run import Plan, run_plan
@@ -272,11 +272,23 @@ def _print(run: EvalRun, *, as_json: bool) -> None:
 
 
 def _exit_code(run: EvalRun, fail_under: float | None) -> int:
+    """Return 1 if the set has no score, a result failed, or the score is below `fail_under`, and print why. Else 0."""
     found = scores(run)
     mean = overall(found)
-    under = mean is None or (fail_under is not None and exceeds(fail_under, mean))
-    broken = any(run.agent_error(item) is not None for item in run.eval_set.items)
-    return 1 if under or broken or any(one.failed for one in found) else 0
+    failed = sum(one.failed for one in found)
+    unrun = sum(run.agent_error(item) is not None for item in run.eval_set.items)
+    why = []
+    if mean is None:
+        why.append("the set has no score")
+    elif fail_under is not None and exceeds(fail_under, mean):
+        why.append(f"the score {rounded_beside(mean, fail_under)} is under --fail-under {exact(fail_under)}")
+    if unrun:
+        why.append(f"{counted(unrun, 'test case')} could not be scored")
+    if failed:
+        why.append(f"{counted(failed, 'result')} failed")
+    if why:
+        err.print(plain(f"{', '.join(why)}, so the exit code is 1"))
+    return 1 if why else 0
 
 
 def _write(file: Path, content: object) -> None:
