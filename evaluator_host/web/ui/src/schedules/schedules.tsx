@@ -272,7 +272,7 @@ function AlertDialog({ watched, schedules, onClose, onMade }: { watched: string;
   const { busy, error, run } = useAction();
   const offered = [
     ...schedules.map((one) => ({ value: `schedule ${one.name}`, label: `Jobs of the schedule ${one.name}` })),
-    ...(jobs.value ?? []).map((one) => ({ value: `job ${one.id}`, label: `Job ${one.title}` })),
+    ...(jobs.value ?? []).map((one) => ({ value: `job ${one.id}`, label: `Job ${titleAmong(one, jobs.value ?? [])}` })),
     ...(evaluators.value ?? []).map((one) => ({ value: `live ${one.name}`, label: `Live traces of ${one.name}` })),
   ];
   const sources = watched === "" || offered.some(({ value }) => value === watched) ? offered : [{ value: watched, label: watched.replace(/^job (.*)/, (_, id: string) => `Job ${shortId(id)}`) }, ...offered];

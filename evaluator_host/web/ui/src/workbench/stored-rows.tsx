@@ -1,7 +1,7 @@
 /** A dialog that takes rows from a data set, from a job or from live traces: found by text, by turning pages, or at random. */
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { call } from "../api/http";
+import { call, type RequestOptions } from "../api/http";
 import { Button } from "../components/button";
 import { Dialog } from "../components/dialog";
 import { Empty } from "../components/empty";
@@ -11,14 +11,15 @@ import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { type Loaded, useLoaded } from "../components/use-loaded";
 import { own } from "../json";
-import { count, counted, oneLine } from "../resources/format";
+import { count, counted, oneLine, titleAmong } from "../resources/format";
 import { useHas } from "../host";
 import { Segments } from "../resources/parts";
-import type { Columns, DatasetReport, EvaluatorReport, JobReport, JobRowDetail, JobRowPage, Row, TraceReport } from "../api/types";
+import type { Columns, DatasetReport, EvaluatorReport, JobReport, JobRow, JobRowDetail, JobRowPage, Row, TraceReport } from "../api/types";
 import { newRow, rowOf, type TestRow } from "./test-rows";
 
 const PAGE = 20;
-const SEARCHED = 5000; // maximum number of rows to search, a page of a thousand at a time
+const SEARCHED = 5000; // maximum number of rows of a data set to search; the host searches as many results of a job in a request
+const MOST_REQUESTS = 20; // maximum number of requests of a search in a job
 const SOURCES = [
   { value: "dataset", label: "Data set" },
   { value: "job", label: "Job" },
@@ -163,18 +164,47 @@ function FromJob({ take, room }: SourceProps) {
   const job = jobs.value?.find((one) => one.id === chosen) ?? jobs.value?.[0] ?? null;
   const route = `/v1/jobs/${job?.id ?? ""}`;
   const query = { status: which === "failed" ? "failed" : null, passed: which === "not-passed" ? false : null, text: text.trim(), limit: PAGE, brief: true };
-  const page = useLoaded(async (signal) => (job === null ? [] : (await call<JobRowPage>("GET", `${route}/rows`, { signal, query })).rows), [job?.id, which, text]);
-  const offers = useMemo(() => [...new Map((page.value ?? []).map((one) => [one.index, one])).values()].map((one): Offer => ({ name: String(one.index), shown: one.row, row: () => rowOfJob(job!, one.index) })), [page.value]);
+  const page = useLoaded((signal) => (job === null ? Promise.resolve(NONE) : rowsOfJob(`${route}/rows`, query, signal)), [job?.id, which, text]);
+  const found = page.value ?? NONE;
+  const offers = useMemo(() => found.rows.map((one): Offer => ({ name: String(one.index), shown: one.row, row: () => rowOfJob(job!, one.index) })), [page.value]);
   return (
     <Loading found={jobs} none={jobs.value?.length === 0} title="No jobs yet" text="Run the evaluator on a data set first.">
       <div class="fill-choice">
-        <Select label="Job" value={job?.id ?? ""} onValue={setChosen} options={(jobs.value ?? []).map((one) => ({ value: one.id, label: oneLine(one.title, 80) }))} />
+        <Select label="Job" value={job?.id ?? ""} onValue={setChosen} options={(jobs.value ?? []).map((one) => ({ value: one.id, label: titleAmong(one, jobs.value ?? []) }))} />
         <Select label="Which rows" value={which} onValue={setWhich} options={WHICH} />
         <Field label="Find in the rows" type="search" placeholder="Text…" value={text} onValue={setText} />
       </div>
       <Offers offers={offers} found={page} take={take} room={room} />
+      <span class="muted" role="status">
+        {found.rest}
+      </span>
     </Loading>
   );
+}
+
+interface RowsOfJob {
+  /** Each row once, though every evaluator may have a result for it. */
+  rows: readonly JobRow[];
+  /** Which rows are not among them, in words; empty if there are no more. */
+  rest: string;
+}
+
+const NONE: RowsOfJob = { rows: [], rest: "" };
+
+/** The first rows that match. A search goes on for several requests, since the host searches 5,000 results in one. */
+async function rowsOfJob(route: string, query: RequestOptions["query"], signal: AbortSignal): Promise<RowsOfJob> {
+  const rows = new Map<number, JobRow>();
+  let cursor: string | null = null;
+  for (let asked = 0; asked < MOST_REQUESTS; asked += 1) {
+    const page: JobRowPage = await call<JobRowPage>("GET", route, { signal, query: { ...query, cursor } });
+    for (const one of page.rows) {
+      if (rows.size === PAGE && !rows.has(one.index)) return { rows: [...rows.values()], rest: `the first ${PAGE} rows` };
+      rows.set(one.index, one);
+    }
+    cursor = page.next_cursor;
+    if (cursor === null) return { rows: [...rows.values()], rest: "" };
+  }
+  return { rows: [...rows.values()], rest: `${counted(rows.size, "row")} in the first ${count(MOST_REQUESTS * SEARCHED)} results` };
 }
 
 async function rowOfJob(job: JobReport, index: number): Promise<TestRow> {
