@@ -6,12 +6,12 @@ import { ErrorNote } from "../components/error-note";
 import { Prose } from "../components/prose";
 import { Table } from "../components/table";
 import { own } from "../json";
-import { count, difference, rounded, milliseconds, oneLine, passRate, signed } from "../resources/format";
+import { count, rounded, milliseconds, oneLine, passRate, signed } from "../resources/format";
 import { Score, Verdict } from "../resources/parts";
 import { ResultView } from "../resources/result-view";
 import type { Result, Row } from "../api/types";
 import { expectationOf, readExpectation, unmet } from "./expectation";
-import { inputNames, MOST_ROWS, summaryOf, type TestRow } from "./test-rows";
+import { inputNames, meanChange, MOST_ROWS, summaryOf, type TestRow } from "./test-rows";
 import type { RowScores } from "./use-row-scores";
 
 const COLUMNS = 3;
@@ -81,8 +81,7 @@ export function RowGrid({ rows, onRows, scores, live, onLive, onAdd, onAddTestRo
 
 function Sums({ rows, scores }: { rows: readonly TestRow[]; scores: RowScores }) {
   const now = summaryOf(rows, scores.results);
-  const earlier = summaryOf(rows, scores.before);
-  const moved = now.mean !== null && earlier.mean !== null ? difference(earlier.mean, now.mean) : 0;
+  const moved = meanChange(rows, scores.before, scores.results);
   if (scores.results.size === 0) return <p class="row-sums line muted" role="status">{scores.running ? "Scoring…" : "Not scored yet"}</p>;
   return (
     <p class={scores.stale ? "row-sums line row-stale" : "row-sums line"} role="status" data-stale={scores.stale}>

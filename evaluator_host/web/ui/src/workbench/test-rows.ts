@@ -1,5 +1,6 @@
 /** The rows below the editor: how stored data becomes rows, and the statistics of their results. */
 import type { Result, Row } from "../api/types";
+import { difference } from "../resources/format";
 import { rowOfRecord } from "./draft";
 import { expectationText, readExpectation, unmet } from "./expectation";
 
@@ -71,6 +72,14 @@ export function summaryOf(rows: readonly TestRow[], results: ReadonlyMap<string,
   }
   summary.mean = summary.scored === 0 ? null : sum / summary.scored;
   return summary;
+}
+
+/** The change of the mean, over the rows that had a score before and have one now; 0 if no row has both. */
+export function meanChange(rows: readonly TestRow[], before: ReadonlyMap<string, Result>, now: ReadonlyMap<string, Result>): number {
+  const scoreOf = (results: ReadonlyMap<string, Result>, id: string) => (results.get(id)?.status === "scored" ? (results.get(id)?.score ?? null) : null);
+  const pairs = rows.map(({ id }) => [scoreOf(before, id), scoreOf(now, id)] as const).filter((pair): pair is readonly [number, number] => pair[0] !== null && pair[1] !== null);
+  const [was, is] = [0, 1].map((side) => pairs.reduce((sum, pair) => sum + pair[side]!, 0) / pairs.length);
+  return pairs.length === 0 ? 0 : difference(was!, is!);
 }
 
 /** A stored case: a row, its name and its expected result. */
