@@ -17,6 +17,7 @@ from evaluator_host.types.errors import InvalidRequest, NotFound
 from evaluator_host.types.evaluator import Contract, Evaluator, Policy
 from evaluator_host.types.jobs import EvaluatorScore
 from evaluator_host.types.names import what_was_meant
+from evaluator_host.types.numbers import rounded
 from evaluator_host.types.stored import EvaluatorReport, TraceReport
 from evaluator_host.types.warnings import code_threshold_notes
 
@@ -305,7 +306,9 @@ def _row(one: EvaluatorReport) -> tuple[object, ...]:
 def _last_job(last: EvaluatorScore | None) -> tuple[object, object]:
     if last is None:
         return None, None
-    return format_time(last.created_at), mean_cell(last.score)
+    mean = last.score.mean
+    shown = mean_cell(last.score) if last.finished_at is not None or mean is None else f"{rounded(mean)} so far"
+    return format_time(last.created_at), shown
 
 
 def _described(one: EvaluatorReport, *, code: bool = True) -> Any:

@@ -24,6 +24,6 @@ export function JobWatch() {
 
 function said(job: JobReport): string {
   const { failed } = job.progress;
-  const means = job.scores.slice(0, 2).map(({ evaluator, mean }) => `${evaluator} ${rounded(mean)}`);
+  const means = job.scores.slice(0, 2).map(({ evaluator, mean, doubt }) => `${evaluator} ${rounded(mean)}${doubt === null ? "" : ", doubtful"}`);
   return [`${job.title} ${job.status}`, ...means, ...(failed > 0 ? [`${counted(failed, unitOf(job))} failed`] : [])].join(" · ");
 }

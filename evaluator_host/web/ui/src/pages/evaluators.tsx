@@ -7,7 +7,7 @@ import { Field } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
-import { counted, rounded } from "../resources/format";
+import { count, counted, rounded } from "../resources/format";
 import { PageHead, Tags, When } from "../resources/parts";
 import { SampleButton } from "../resources/sample-button";
 import { SavedFilters } from "../resources/saved-filters";
@@ -129,8 +129,8 @@ function Evaluators({ evaluators }: { evaluators: readonly EvaluatorReport[] }) 
 function Last({ of }: { of: EvaluatorReport["last_job"] }) {
   if (of === null) return <span class="muted">no job yet</span>;
   return (
-    <Link to={`/jobs/${of.job}`} title={`${of.score.evaluator}: the mean of its newest job`}>
-      {of.score.mean !== null ? <strong class={of.score.doubt === null ? "" : "warn"}>{`${rounded(of.score.mean)}${of.score.doubt === null ? "" : ", doubtful"} `}</strong> : of.score.failed > 0 && <span class="fail">all failed </span>}
+    <Link to={`/jobs/${of.job}`} title={`${of.score.evaluator}: the mean of its newest job, over ${count(of.score.mean_rows)} of ${count(of.score.rows)} rows`}>
+      {of.score.mean !== null ? <strong class={of.score.doubt === null ? "" : "warn"}>{`${rounded(of.score.mean)}${of.score.doubt === null ? "" : ", doubtful"}${of.finished_at === null ? ", so far" : ""} `}</strong> : of.score.failed > 0 && <span class="fail">all failed </span>}
       <When at={of.created_at} />
     </Link>
   );
