@@ -214,7 +214,8 @@ def _changed_row(given: str) -> tuple[int, dict[str, Any]]:
 def _column(one: ColumnFacts) -> tuple[object, ...]:
     kinds = ", ".join(f"{kind} {count}" for kind, count in one.kinds.items())
     top = ", ".join(f"{value.value[:20]} ({value.count})" for value in one.top[:3])
-    return one.name, one.present, one.missing, one.empty, one.distinct, kinds, one.min, one.max, one.mean, top
+    distinct = "over 10000" if one.distinct is None else one.distinct
+    return one.name, one.present, one.missing, one.empty, distinct, kinds, one.min, one.max, one.mean, top
 
 
 @app.command()

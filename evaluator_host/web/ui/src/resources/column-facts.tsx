@@ -21,27 +21,31 @@ export function ColumnTable({ report }: { report: DatasetReport }) {
       <th scope="col" class="number" title="Rows with empty text, such as empty cells of a CSV file">Empty</th>
       <th scope="col" class="number">Different</th>
       <th scope="col">Range</th>
-      <th scope="col">Most frequent</th>
+      <th scope="col" title="Among the first 10,000 different values of the column">Most frequent</th>
     </>
   );
+  const lacking = report.columns.length - found.value.length;
   return (
-    <Table label={`Columns of ${report.name}`} head={head}>
-      {found.value.map((one) => (
-        <tr key={one.name}>
-          <th scope="row" class="cell-name wrap">
-            {one.name}
-          </th>
-          <td>{kindsOf(one)}</td>
-          <td class="number nowrap">{shareOf(one.missing, report.rows)}</td>
-          <td class="number nowrap">{shareOf(one.empty, report.rows)}</td>
-          <td class="number nowrap">{one.distinct === null ? "over 10,000" : count(one.distinct)}</td>
-          <td class="nowrap">{rangeOf(one)}</td>
-          <td class="cell-text">
-            <Frequent column={one} rows={report.rows} />
-          </td>
-        </tr>
-      ))}
-    </Table>
+    <>
+      <Table label={`Columns of ${report.name}`} head={head}>
+        {found.value.map((one) => (
+          <tr key={one.name}>
+            <th scope="row" class="cell-name wrap">
+              {one.name}
+            </th>
+            <td>{kindsOf(one)}</td>
+            <td class="number nowrap">{shareOf(one.missing, report.rows)}</td>
+            <td class="number nowrap">{shareOf(one.empty, report.rows)}</td>
+            <td class="number nowrap">{one.distinct === null ? "over 10,000" : count(one.distinct)}</td>
+            <td class="nowrap">{rangeOf(one)}</td>
+            <td class="cell-text">
+              <Frequent column={one} rows={report.rows} />
+            </td>
+          </tr>
+        ))}
+      </Table>
+      {lacking > 0 && <p class="muted">{`These are the first ${count(found.value.length)} of ${count(report.columns.length)} columns.`}</p>}
+    </>
   );
 }
 
