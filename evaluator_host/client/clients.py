@@ -118,6 +118,8 @@ class HostVerbs(Verbs[TransportT]):
     ) -> Batch:
         """Evaluate rows in one request; results keep their order.
 
+        The mean of the summary is over `mean_rows`: rows that failed or have no score are left out.
+
         Args:
           evaluator: The code and its settings, or the name of a stored evaluator.
           rows: Rows, or dictionaries with their fields: `{"inputs": {…}, "outputs": "Paris"}`; at most as many as the

@@ -208,7 +208,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         by_name[one["evaluator"]].append(one)
     for name, found in sorted(by_name.items()):
         numbers = [one["score"] for one in found if one["score"] is not None]
-        mean = f"mean {rounded(mean_of(numbers))}, lowest {rounded(min(numbers))}" if numbers else "no score"
+        over = f" over {len(numbers)}" if len(numbers) < len(found) else ""
+        mean = f"mean {rounded(mean_of(numbers))}{over}, lowest {rounded(min(numbers))}" if numbers else "no score"
         failed = sum(one["error"] is not None for one in found)
         rows = counted(len(found), "row")
         terminalreporter.line(f"{name}: {rows}, {mean}{f', {failed} failed' if failed else ''}")

@@ -149,6 +149,8 @@ class AsyncSandboxPool:
     ) -> Batch:
         """Evaluate rows. The results keep the order of the rows, and are in memory together: at most 256 MB.
 
+        The mean of the summary is over `mean_rows`: rows that failed or have no score are left out.
+
         Args:
           evaluator: The code and its settings.
           rows: Any number of rows. If they do not fit into memory, use `evaluate_stream`.

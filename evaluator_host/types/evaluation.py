@@ -166,7 +166,9 @@ class BatchSummary:
     scored: Annotated[int, Doc("Number of rows that were scored; the score of some may be null.")]
     failed: Annotated[int, Doc("Number of rows that failed.")]
     skipped: Annotated[int, Doc("Number of rows that the evaluator did not have to score.")]
-    mean: Annotated[float | None, Doc("Mean score of the rows with a score; None if there are none.")]
+    mean: Annotated[
+        float | None, Doc("Mean score of the rows with a score, without failed rows; None if there are none.")
+    ]
     pass_rate: Annotated[
         float | None,
         Doc("Of the rows with a verdict (`passed`), the fraction that passed, 0 to 1; None if no row has a verdict."),

@@ -14,7 +14,9 @@ from evaluator_host.engine.service.model_grants import RequestUse
 from evaluator_host.platform.models.commands import cost_text
 from evaluator_host.platform.models.gateway.days import DayBudgets
 from evaluator_host.platform.store.store import Store, open_store
+from evaluator_host.platform.terminal.summary import usage_text
 from evaluator_host.types.evaluator import ModelBudget
+from evaluator_host.types.outcome import ModelUsage
 from tests.databases import opened_store
 from tests.tables import tables
 
@@ -196,3 +198,4 @@ async def test_requests_without_a_price_are_not_counted_as_free(stores: list[Sto
     assert told == {"free": (0.0, 0), "unpriced": (0.0, 1), "both": (0.5, 1)}
     costs = {one.model: cost_text(one) for one in found}
     assert costs == {"free": "0", "unpriced": "?", "both": "0.5 + ?"}
+    assert usage_text(ModelUsage(1, 0, 1, 1, None)) == "1 request, 1 + 1 tokens, cost not known"

@@ -78,8 +78,9 @@ def test_metrics_are_shown_and_the_score_only_once() -> None:
 def test_a_run_of_many_metrics_stays_small() -> None:
     made = Summary()
     made.add(replace(SCORED, metrics={f"m{n}": n for n in range(500)}), row=0, line=1)
-    assert len(made.to_json(bad_lines=0, seconds=1)["metrics"]) == 200
-    assert "and 180 more" in shown(made)
+    found = made.to_json(bad_lines=0, seconds=1)
+    assert (len(found["metrics"]), found["more_metrics"]) == (200, True)
+    assert "and 180 more, which --json prints; only the first 200 metrics are counted" in shown(made)
 
 
 def test_rows_are_numbered_from_0_with_their_line_beside() -> None:

@@ -33,6 +33,7 @@ export class EvaluatorHost {
 
   /**
    * Evaluate rows in one request; results keep their order. `isolation: "batch"` lets rows share a process, for speed.
+   * The mean of the `summary` is over `mean_rows`: rows that failed or have no score are left out.
    * The host refuses code that reads outputs if no row has any; `outputs: "none"` says that the rows intentionally have none.
    */
   async evaluateBatch(evaluator: Evaluator, rows: Row[], { isolation = "row", outputs, signal }: { isolation?: Isolation; outputs?: "none"; signal?: AbortSignal } = {}): Promise<Batch> {

@@ -47,6 +47,7 @@ class Summary:
         self._not_passed: list[tuple[int, int]] = []  # `(row, line)` of the first rows that did not pass
         self._score = Numbers()
         self._metrics: dict[str, Numbers] = {}
+        self._has_more_metrics = False
         self._run_times = RunTimes()
 
     def add(self, result: EvaluationResult, *, row: int, line: int) -> None:
@@ -66,6 +67,8 @@ class Summary:
                 continue
             if name in self._metrics or len(self._metrics) < _METRICS_KEPT:
                 self._metrics.setdefault(name, Numbers()).add(value)
+            else:
+                self._has_more_metrics = True
         if result.error is not None:
             self.errors[result.error.code.value] += 1
             if self.first_failure is None or row < self.first_failure[0]:
@@ -163,6 +166,7 @@ class Summary:
             "run_ms": self._run_times.latency(),
             "first_failure": self._first_failure(),
             **({} if self.together is None else {"together": self.together}),
+            **({"more_metrics": True} if self._has_more_metrics else {}),
         }
 
     def to_table(self, *, bad_lines: int, seconds: float) -> Text:
@@ -181,7 +185,7 @@ class Summary:
                     "score",
                     None if self.mean is None else f"{_scores(found)}{self._counted(found['scored'])}",
                 ),
-                ("metrics", _metrics_text(found["metrics"], found["scored"]) or None),
+                ("metrics", _metrics_text(found["metrics"], found["scored"], more=self._has_more_metrics) or None),
                 ("passed", pass_rate_text(self.pass_rate, found["judged"], found["scored"])),
                 ("not passed", self._not_passed_text() if self._not_passed else None),
                 ("together", None if self.together is None else corpus_scores_text(self.together)),
@@ -243,19 +247,21 @@ def _few_rows(rows: int, scored: int) -> str:
     return "" if rows == scored else f" (over {rows} of the scored rows)"
 
 
-def _metrics_text(found: dict[str, dict[str, Any]], scored: int) -> str:
+def _metrics_text(found: dict[str, dict[str, Any]], scored: int, *, more: bool) -> str:
+    """Return a line for each of the first metrics. `more` is whether the run has metrics besides those in `found`."""
     shown = [
         f"{name[:_NAME_CHARS]}: {_scores(one)}{_few_rows(one['rows'], scored)}"
         for name, one in list(found.items())[:_METRICS_SHOWN]
     ]
-    more = len(found) - len(shown)
-    return "\n".join([*shown, *([f"and {more} more, which --json prints"] if more else [])])
+    left = len(found) - len(shown)
+    others = f"; only the first {_METRICS_KEPT} metrics are counted" if more else ""
+    return "\n".join([*shown, *([f"and {left} more, which --json prints{others}"] if left else [])])
 
 
 def usage_text(used: ModelUsage) -> str:
     """Return the use of models in one line: requests, tokens, cost and connections."""
     replayed = f", {counted(used.replayed, 'recorded answer')}" if used.replayed else ""
-    cost = "" if used.cost is None else f", cost {used.cost:.6g}"
+    cost = ", cost not known" if used.cost is None else f", cost {used.cost:.6g}"
     hosts = f", {counted(used.connections, 'connection')} of {used.network_bytes} bytes" if used.connections else ""
     requests = counted(used.requests, "request")
     guessed = f" (estimated for {counted(used.estimated, 'request')})" if used.estimated else ""

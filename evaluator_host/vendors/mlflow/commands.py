@@ -53,7 +53,10 @@ def score(
     server = TrackingServer(tracking_uri, token)
     experiment_id = server.experiment_id(experiment)
     scorers = _chosen(server.scorers(experiment_id), scorer or [])
-    traces = list(server.traces(experiment_id, limit))
+    traces = list(server.traces(experiment_id, limit + 1))
+    if len(traces) > limit:
+        del traces[limit:]
+        err.print(f"the experiment has more traces: only the newest {limit} are read; --limit raises this number")
     told = []
     for one in scorers:
         new = [trace for trace in traces if again or one.source_id not in trace.sources]
