@@ -115,7 +115,7 @@ def test_a_job_has_a_budget_and_its_answers_are_recorded(
     assert len(file.read_text().splitlines()) == 4
     assert KEY not in file.read_text()
     command(host, "models", "forget")
-    assert "4 answers" in command(host, "models", "import", str(file))
+    assert "4 recorded answers" in command(host, "models", "import", str(file))
     assert "judge" in command(host, "models", "usage")
 
 
