@@ -74,7 +74,7 @@ class ByGroup(LoadFileScheduling):
 
 
 def part_of(item: pytest.Item) -> str:
-    """Return the part of its group to which a test belongs: the long tests, or the others."""
+    """Return the name of the half of a group that a test is in: the group's long tests, or its others."""
     group = group_of(item.nodeid)
     return f"{group}{LONG}" if item.get_closest_marker("long") else group
 

@@ -156,9 +156,9 @@ _USUAL: Final = (
 def whole_row_remark(name: str, inputs: str, key: str) -> str:
     """Return the remark for code that expects the whole row as its fourth argument."""
     return (
-        f"{name} is read as the whole row, {inputs}, which early versions of Agenta passed; the legacy contract passes "
-        f"inputs[{key!r}]. To read inputs[{key!r}] instead, prove the migration on rows in which inputs[{key!r}] is an "
-        "object"
+        f"the code treats {name} as the whole row ({inputs}), as early versions of Agenta passed it, so the migrated "
+        f"code reads {inputs}. The legacy contract passes only inputs[{key!r}]; to read that, prove the migration on "
+        f"rows in which inputs[{key!r}] is an object"
     )
 
 

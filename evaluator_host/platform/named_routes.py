@@ -15,7 +15,7 @@ MISSING: Final = describe_error(404, "There is no such object in the workspace."
 
 
 class Named(NamedTuple):
-    """A kind of named object in a workspace. The strings describe its routes in the API documentation."""
+    """A kind of named object in a workspace. `shows` and `deletes` describe its routes in the API documentation."""
 
     report: Any
     get: Callable[[str, str], Awaitable[object]]

@@ -160,7 +160,9 @@ class Driver:
         try:
             reason = await asyncio.wait_for(_result(node.worker.probe.remote()), _PROBE_S)
         except TimeoutError:
-            detail = f"its worker did not start within {_PROBE_S:g} s: another program may use its {RESOURCE}"
+            detail = (
+                f"its worker did not start within {_PROBE_S:g} s: perhaps another program uses the node's {RESOURCE}"
+            )
             self._leave(node, "excluded", detail)
             return
         except self._ray.exceptions.RayError as error:

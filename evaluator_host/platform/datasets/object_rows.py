@@ -20,7 +20,7 @@ from evaluator_host.types.errors import Misconfigured, StoreUnavailable
 # maximum size of a data set that is copied; larger data sets are read in ranges, without a local copy
 _CACHED_BYTES: Final = 64 << 20
 _RANGE_BYTES: Final = 4 << 20
-# time in which refused requests are retried; a request without a response fails after 30 s
+# how long to retry requests that the storage refuses (a request without a response fails after 30 s)
 _AGAIN_WITHIN: Final = timedelta(seconds=20)
 
 

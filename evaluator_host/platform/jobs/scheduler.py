@@ -38,7 +38,8 @@ SILENT_S: Final = 15.0  # seconds without a heartbeat after which an owner count
 TURN_S: Final = 60.0  # seconds after which a running job that has stored something may be queued again
 LONG_TURN_S: Final = 600.0  # seconds after which any running job may be queued again
 
-_ELSEWHERE_KEPT: Final = 1000  # maximum number of other hosts' data sets to remember; each query for jobs lists them
+# maximum number of other hosts' data sets to remember; small, because each query for jobs contains all of them
+_ELSEWHERE_KEPT: Final = 1000
 _TRIES: Final = 2  # how many hosts in a row may die while they run a job and store nothing for it
 _STOP_S: Final = 1.0  # seconds for storing the results of running jobs when the host stops
 _TOOK_HOSTS_DOWN: Final = (

@@ -74,7 +74,7 @@ def _receive(control: _socket.socket, size: int) -> bytes:
     while len(data) < size:
         more = control.recv(size - len(data))
         if not more:
-            _exit(0)  # the supervisor has closed the connection, so it has ended
+            _exit(0)  # the connection is closed, so the supervisor has ended
         data += more
     return data
 

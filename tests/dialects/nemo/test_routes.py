@@ -1,4 +1,4 @@
-"""NeMo's routes refuse each wrong field by its name before anything runs, and no request reaches another workspace."""
+"""NeMo's routes refuse each wrong field before anything runs, and name it. No request reaches another workspace."""
 
 import base64
 import hashlib

@@ -111,7 +111,7 @@ def interpret(
 def _mean_inside(whole: dict[str, Json], language: Language, chosen: str | None) -> Scored | EvaluationError | None:
     """Read an object that contains several scores; the result is their mean, or the score with the name `chosen`.
 
-    Return None if the object contains no scores, or if `chosen` is the name of one of its metrics (`scores.clear`).
+    Return None if the object contains no scores, or if `chosen` is a metric's whole name, such as `scores.clear`.
     """
     inner = inner_scores(whole, chosen)
     mean = None if inner is None else read_score_list(inner, language, chosen=chosen)

@@ -152,7 +152,7 @@ def limits_finding(version: int | None, controllers: Sequence[str]) -> Finding:
         "limits",
         ok=True,
         detail=f"{granted}rlimits, and a watchdog that checks 20 times a second; {weight}",
-        fix="for limits by the kernel, run the host as a systemd service with `Delegate=yes`, or as root",
+        fix="to let the kernel enforce the limits, run the host as a systemd service with `Delegate=yes`, or as root",
     )
 
 

@@ -185,11 +185,11 @@ class Attachment(asyncio.Protocol):
             self._closed.set_result(None)
 
     def pause_writing(self) -> None:
-        """Make `drain` wait until the send buffer is short again."""
+        """Make `drain` wait until the send buffer has room again."""
         self._writable.clear()
 
     def resume_writing(self) -> None:
-        """Let `drain` return, because the send buffer is short again."""
+        """Let `drain` return, because the send buffer has room again."""
         self._writable.set()
 
     def write(self, data: Octets) -> None:
@@ -198,7 +198,7 @@ class Attachment(asyncio.Protocol):
             self._transport.write(data)
 
     async def drain(self) -> None:
-        """Wait until the send queue is short, or the connection is closed."""
+        """Wait until the send queue has room, or the connection is closed."""
         await self._writable.wait()
 
     async def close(self) -> None:

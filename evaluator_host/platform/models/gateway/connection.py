@@ -22,7 +22,7 @@ HEAD_BYTES: Final = 32 << 10
 BODY_BYTES: Final = 8 << 20
 _SMALL_CHUNKS: Final = 2000  # number of a request's first chunks that may have any size; h11 takes 10 µs for each
 _CHUNK_BYTES: Final = 256  # minimum average size, in bytes, of all further chunks
-# maximum number of bytes after a request, which are dropped: a client may send a second request
+# maximum number of bytes to read and drop after a request, since a client may send a second one
 UNREAD_BYTES: Final = 64 << 10
 TUNNEL_BYTES: Final = 1 << 20  # maximum number of bytes that may wait in a tunnel: four reads from a sandbox
 _PART_BYTES: Final = 64 << 10  # maximum number of bytes of a response to send to a sandbox at once

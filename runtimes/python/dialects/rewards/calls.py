@@ -125,7 +125,7 @@ class Reward:
     ) -> list[Any]:
         """Call the function, and return each row's reward as a plain value.
 
-        Values that a function for TRL logs are added to `logged` and `extra`.
+        What a function logs, as TRL allows, is added to `logged` and `extra`.
 
         Raises:
           Refused: the platform does not accept the returned value.

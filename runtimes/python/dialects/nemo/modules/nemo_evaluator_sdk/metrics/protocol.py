@@ -57,7 +57,7 @@ class Metric(Protocol):
         ...
 
     def output_spec(self) -> list[MetricOutputSpec]:
-        """Declare the outputs of a row's result. Each row calls this method, which must always return the same."""
+        """Declare the outputs of a row's result. Called for each row; must always return the same list."""
         ...
 
     async def compute_scores(self, input: MetricInput) -> MetricResult:  # noqa: A002 - the documented name
