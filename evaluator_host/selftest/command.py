@@ -13,7 +13,7 @@ from evaluator_host.platform.terminal.command import load_settings, run_async
 from evaluator_host.platform.terminal.console import err, out, plain, print_json
 from evaluator_host.selftest.attack import Attack, Group, Guard
 from evaluator_host.selftest.catalogue import load_attacks
-from evaluator_host.selftest.host import load_host_attacks
+from evaluator_host.selftest.host import load_host_attacks, missing_file
 from evaluator_host.selftest.runner import SelftestReport, attack_deployment
 from evaluator_host.selftest.trial import AttackResult, AttackVerdict
 from evaluator_host.types.errors import InvalidRequest
@@ -80,7 +80,7 @@ def selftest(
 
     Exit 0 if every attack was stopped, 1 if not, 3 if none can run.
     """
-    attacks = _chosen(group, language)
+    attacks = _possible(_chosen(group, language))
     settings = load_settings(sandbox=backend, data_dir=data_dir)
     report = run_async(lambda: _attacked(settings, attacks))
     if as_json:
@@ -99,6 +99,18 @@ def _chosen(groups: Sequence[Group] | None, languages: Sequence[Language] | None
     if not chosen:
         raise InvalidRequest("the catalogue has no attack of that group and language; leave out --group or --language")
     return chosen
+
+
+def _possible(attacks: Sequence[Attack]) -> list[Attack]:
+    """Return the attacks that can be made with the packages installed here. Print why the others are left out."""
+    possible = []
+    for attack in attacks:
+        missing = missing_file(attack) if attack.group is Group.HOST else None
+        if missing is None:
+            possible.append(attack)
+        else:
+            err.print(plain(f"left out the attack {attack.name}: {missing}"))
+    return possible
 
 
 async def _attacked(settings: Settings, attacks: Sequence[Attack]) -> SelftestReport:

@@ -32,7 +32,7 @@ from evaluator_host.selftest.hostile_files import FILES, package_index
 from evaluator_host.selftest.trial import AttackResult, AttackVerdict
 from evaluator_host.server.server import serve_http
 from evaluator_host.server.workers import open_workers
-from evaluator_host.types.errors import SandboxUnavailable
+from evaluator_host.types.errors import Misconfigured, SandboxUnavailable
 
 ATTACKERS: Final = "selftest-attacker"
 NEIGHBOURS: Final = "selftest-neighbour"
@@ -99,6 +99,17 @@ def load_host_attacks() -> tuple[Attack, ...]:
 def load_requests() -> dict[str, tuple[AttackRequest, ...]]:
     """Return the requests of each attack on the host, by the name of the attack."""
     return {name: table.requests for name, table in _tables().items()}
+
+
+def missing_file(attack: Attack) -> str | None:
+    """Return why a file that an attack on the host sends cannot be made here. None if it can."""
+    try:
+        for request in load_requests().get(attack.name, ()):
+            if request.file:
+                FILES[request.file]()
+    except Misconfigured as missing:
+        return str(missing)
+    return None
 
 
 def _tables() -> dict[str, _Table]:

@@ -8,8 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Final
 
-import pyarrow as pa
-from pyarrow import parquet
+from evaluator_host.engine.system.extras import extra
 
 _CELL_BYTES: Final = 30 << 20
 _CELLS: Final = 10
@@ -18,7 +17,14 @@ _WHEEL: Final = "selftest_nested-1.0.0-py3-none-any.whl"
 
 
 def unfolding_parquet() -> bytes:
-    """Return a Parquet file of one kilobyte with rows of 300 MB in total."""
+    """Return a Parquet file of one kilobyte with rows of 300 MB in total.
+
+    Raises:
+      Misconfigured: pyarrow is not installed.
+    """
+    with extra("parquet", "the Parquet file of an attack"):
+        import pyarrow as pa  # noqa: PLC0415 - an optional package
+        from pyarrow import parquet  # noqa: PLC0415
     cells = pa.DictionaryArray.from_arrays(pa.array([0] * _CELLS, pa.int32()), pa.array(["x" * _CELL_BYTES]))
     file = io.BytesIO()
     parquet.write_table(pa.table({"a": cells}), file, compression="zstd", store_schema=False)

@@ -11,7 +11,9 @@ from typing import Final
 from evaluator_host.engine.sandbox.linux.cgroup_discovery import cgroup_mounts
 from evaluator_host.engine.sandbox.linux.cgroups import PREFIX
 from evaluator_host.engine.sandbox.linux.instance import this_instance
+from evaluator_host.engine.system.extras import extra
 from evaluator_host.engine.system.tree import walk
+from evaluator_host.types.errors import SandboxUnavailable
 
 _PROC: Final = Path("/proc")
 # maximum number of bytes to read of a command line; one argument has at most 128 KB
@@ -108,11 +110,12 @@ def _cgroups() -> Iterator[str]:
 
 
 def _containers(engine: str) -> list[str]:
-    import docker  # noqa: PLC0415 - an extra, which a host without Docker does not have
-    import docker.errors  # noqa: PLC0415
-    import requests  # noqa: PLC0415
+    with extra("docker", "the backend docker", SandboxUnavailable):
+        import docker  # noqa: PLC0415 - a host without Docker does not have it
+        import docker.errors  # noqa: PLC0415
+        import requests  # noqa: PLC0415
 
-    from evaluator_host.engine.sandbox.docker.cleanup import LABEL_INSTANCE  # noqa: PLC0415 - imports docker
+        from evaluator_host.engine.sandbox.docker.cleanup import LABEL_INSTANCE  # noqa: PLC0415 - imports docker
 
     try:
         with closing(docker.APIClient(base_url=engine)) as client:

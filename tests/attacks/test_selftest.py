@@ -105,6 +105,35 @@ def test_a_deployment_that_starts_no_sandbox_could_not_be_attacked(tmp_path: Pat
     assert "no-engine" in ran.stderr
 
 
+@pytest.mark.parametrize(
+    ("absent", "backend", "code", "told"),
+    [
+        pytest.param(
+            "pyarrow",
+            "bubblewrap",
+            0,
+            ("left out the attack parquet-that-unfolds: ", "'evaluator-host[parquet]'"),
+            marks=pytest.mark.long,
+        ),
+        ("docker", "docker", 3, ("pip install 'evaluator-host[docker]'",)),
+    ],
+)
+def test_without_an_extra_what_needs_it_is_left_out(
+    absent: str, backend: str, code: int, told: tuple[str, ...]
+) -> None:
+    program = (
+        f"import sys; sys.modules[{absent!r}] = None\n"
+        "from evaluator_host.__main__ import main\nfrom evaluator_host.selftest import command\n"
+        "names = ('parquet-that-unfolds', 'jobs-that-sleep')\n"
+        "command._chosen = lambda *_: [one for one in command.load_host_attacks() if one.name in names]\n"
+        f"sys.argv[1:] = ['selftest', '--backend', {backend!r}]\nmain()"
+    )
+    ran = forked.run(["-c", program], env=os.environ | environment("bubblewrap"), timeout=110)
+    assert ran.returncode == code, ran.stderr
+    assert [words for words in told if words not in ran.stderr] == [], ran.stderr
+    assert ("jobs-that-sleep" in ran.stdout, "parquet-that-unfolds" in ran.stdout) == (code == 0, False)
+
+
 def test_attacks_that_do_not_exist_are_the_callers_mistake() -> None:
     ran = selftest("bubblewrap", "--language", "typescript")
     assert ran.returncode == 2

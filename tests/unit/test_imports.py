@@ -111,6 +111,14 @@ def test_the_help_of_a_command_imports_no_server(command: str) -> None:
     assert sorted(modules & {"fastapi", "uvicorn", "httpx", *DATA}) == []
 
 
+def test_the_help_of_selftest_needs_no_extra() -> None:
+    absent = ("docker", "mcp", "obstore", "psycopg", "pyarrow", "ray", "opentelemetry.sdk")
+    _, text = imported(
+        f"import sys; sys.modules |= dict.fromkeys({absent})\n" + CLI.format(words=["selftest", "--help"])
+    )
+    assert "Attack this deployment" in text
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("command", ["list", "create", "revoke"])
 def test_keys_import_no_client_of_a_host(command: str) -> None:
