@@ -19,6 +19,7 @@ from evaluator_host.platform.evaluators.evaluator_files import LoadedEvaluator, 
 from evaluator_host.platform.terminal import options
 from evaluator_host.platform.terminal.command import load_settings, run_async
 from evaluator_host.platform.terminal.console import err, facts, plain, print_found
+from evaluator_host.platform.terminal.logins import tell_here
 from evaluator_host.platform.terminal.summary import error_text, fix_text
 from evaluator_host.platform.terminal.words import in_options
 from evaluator_host.types.evaluation import CheckReport
@@ -77,6 +78,8 @@ def check(
         alone = read(alone=True)
         _write_fix(file, run_async(lambda: _check(file, alone, settings, url, shown=not as_json)))
     given = read()
+    if url is None and not as_json:
+        tell_here()
     report = run_async(lambda: _check(file, given, settings, url, shown=not as_json))
     print_found(report, _table, as_json=as_json)
     raise typer.Exit(0 if report.ok else 1)

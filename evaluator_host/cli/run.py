@@ -33,6 +33,7 @@ from evaluator_host.platform.evaluators.evaluator_files import LoadedEvaluator, 
 from evaluator_host.platform.terminal import options
 from evaluator_host.platform.terminal.command import load_settings, run_async
 from evaluator_host.platform.terminal.console import err, out, plain, print_found, print_json
+from evaluator_host.platform.terminal.logins import tell_here
 from evaluator_host.platform.terminal.summary import Summary, exit_code, parse_row, result_table
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Contract, Evaluator, Isolation, Policy, Replay, Row
@@ -176,6 +177,8 @@ def run(
         tokens=budget_tokens,
         cost=budget_cost,
     )
+    if url is None and not as_json:
+        tell_here()
     terms = ModelTerms(replay)
     single = {"inputs": inputs, "outputs": outputs, "trace": trace, "variables": variables, "criteria": criteria}
     single |= {"messages": messages}

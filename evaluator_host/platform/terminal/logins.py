@@ -5,10 +5,10 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evaluator_host.client.calls import host_url
 from evaluator_host.engine.config.settings import home_folder
 from evaluator_host.engine.system.files import replace_file
 from evaluator_host.platform.terminal.command import load_settings
+from evaluator_host.platform.terminal.console import err, plain
 
 
 @dataclass(slots=True)
@@ -48,11 +48,19 @@ def use_login() -> None:
         os.environ.setdefault("EVALUATOR_HOST_URL", url)
 
 
+def tell_here() -> None:
+    """Print that a command runs on this machine, and how to use the host of the last login, if there is one."""
+    if (url := read_logins().url) is not None:
+        err.print(plain(f"this runs on this machine; to run it on {url}, where you are logged in, add --url {url}"))
+
+
 def key_for(url: str) -> str | None:
     """Return the key to send to a host: EVALUATOR_HOST_KEY, or the key that was saved for this host.
 
     Raises:
       InvalidRequest: `url` is not the address of a host.
     """
+    from evaluator_host.client.calls import host_url  # noqa: PLC0415 - httpx, which `run` on this machine does not need
+
     given = load_settings().key
     return given.get_secret_value() if given is not None else read_logins().keys.get(host_url(url)) or None

@@ -77,7 +77,7 @@ def login(
         str | None, typer.Option(envvar="EVALUATOR_HOST_KEY", help="Key of the host; a terminal asks for it.")
     ] = None,
 ) -> None:
-    """Save the address and the key of a host: commands then use this host by default, and send the key only to it."""
+    """Save the address and the key of a host: commands under 'Use a host' then call it, others need --url."""
     if key is None and sys.stdin.isatty():
         key = typer.prompt("Key (empty for a host without keys)", default="", hide_input=True, show_default=False)
     url = host_url(url)
