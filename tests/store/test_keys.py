@@ -128,7 +128,7 @@ async def test_a_keyring_sees_every_change_and_asks_no_file_that_nobody_wrote(
 ) -> None:
     monkeypatch.setattr(database, "_TICK_S", 0.05)
     asked: list[str] = []
-    for name in ("any_made", "credentials"):
+    for name in ("any_made", "any_of_teams", "credentials"):
         monkeypatch.setattr(Keys, name, noted(asked, getattr(Keys, name)))
     keyring = Keyring(store.keys)
 
@@ -144,8 +144,14 @@ async def test_a_keyring_sees_every_change_and_asks_no_file_that_nobody_wrote(
         assert (await asks(), keyring.required) == (["any_made"], False)
         await asks()  # after this, the first connection has created its files
         assert await asks() == ([] if is_file else ["any_made"])
+        await other.keys.create_key("own", "default")
+        assert (await asks(), keyring.required) == (["any_made", "any_of_teams"], True)
+        with pytest.raises(Unauthorized, match="keys reset --open"):
+            await keyring.admit(None)
         key, token = await other.keys.create_key("ci", "acme")
-        assert (await asks(), keyring.required) == (["any_made"], True)
+        assert await asks() == ["any_of_teams"]
+        with pytest.raises(Unauthorized, match=r"eh_…`$"):  # deleting every key would lock out a team
+            await keyring.admit(None)
         caller = await keyring.admit(f"Bearer {token}")
         assert caller.key_id == key.id
         assert await asks() == ([] if is_file else ["credentials"])

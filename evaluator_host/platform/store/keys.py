@@ -16,6 +16,7 @@ from typing import Final
 from sqlalchemy import Select, delete, exists, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
+from evaluator_host.engine.service.caller import DEFAULT_WORKSPACE
 from evaluator_host.platform.store.database import Repository
 from evaluator_host.platform.store.tables import ApiKeyTable, WorkspaceTable
 from evaluator_host.platform.store.workspaces import ensure_workspace, require_name
@@ -158,6 +159,11 @@ class Keys(Repository):
     async def any_made(self) -> bool:
         """Whether a key was ever created, even if it was revoked since. If so, every request needs a key."""
         return bool(await self._database.fetch_value(select(exists(select(ApiKeyTable.id)))))
+
+    async def any_of_teams(self) -> bool:
+        """Whether a key was ever created for a workspace other than `default`."""
+        teams = select(ApiKeyTable.id).where(ApiKeyTable.workspace_id != DEFAULT_WORKSPACE)
+        return bool(await self._database.fetch_value(select(exists(teams))))
 
     async def any_usable(self) -> bool:
         """Whether there is a key that is neither revoked nor expired."""

@@ -24,9 +24,9 @@ _LAST_USE_S: Final = 30.0  # seconds between two writes of the keys' last uses
 _LOOKUPS: Final = 4
 _MISSING: Final = (
     "this host needs a key: ask its operator for one (`evaluator-host keys create NAME`). Commands take it from "
-    "`evaluator-host login URL`, requests from `Authorization: Bearer eh_…`. "
-    "On a host of your own, `evaluator-host keys reset --open` deletes every key"
+    "`evaluator-host login URL`, requests from `Authorization: Bearer eh_…`"
 )
+_RESET: Final = ". On a host of your own, `evaluator-host keys reset --open` deletes every key"
 _INVALID: Final = "this key does not work: it is unknown, revoked or expired"
 
 
@@ -54,6 +54,7 @@ class Keyring:
 
     def __init__(self, keys: Keys) -> None:
         self.required = False
+        self._has_teams = False  # whether a workspace other than `default` has ever had a key
         self._keys = keys
         self._mark: tuple[object, ...] | None = None  # the value of `Keys.mark` when the keys were last queried
         self._known: dict[str, _Known] = {}
@@ -71,6 +72,8 @@ class Keyring:
         if not self.required:
             return ANYONE
         token = _bearer(authorization)
+        if token is None:
+            raise Unauthorized(_MISSING if self._has_teams else _MISSING + _RESET)
         key_id = key_id_of(token)
         if key_id is None:
             raise Unauthorized(_INVALID)
@@ -95,6 +98,8 @@ class Keyring:
         changed = mark is None or mark != self._mark
         if changed and not self.required:
             self.required = await self._keys.any_made()
+        if changed and self.required and not self._has_teams:
+            self._has_teams = await self._keys.any_of_teams()
         for key_id in [key_id for key_id, known in self._known.items() if now - known.used > _FORGOTTEN_S]:
             self._forget(key_id)
         if not changed:
@@ -158,13 +163,7 @@ class Keyring:
         self._used[key_id] = datetime.fromtimestamp(time.time() - ago, UTC)
 
 
-def _bearer(authorization: str | None) -> str:
-    """Return the token of an `Authorization` header.
-
-    Raises:
-      Unauthorized: the header has no bearer token.
-    """
+def _bearer(authorization: str | None) -> str | None:
+    """Return the token of an `Authorization` header, or None if it has no bearer token."""
     scheme, _, token = (authorization or "").partition(" ")
-    if scheme.lower() != "bearer" or not token.strip():
-        raise Unauthorized(_MISSING)
-    return token.strip()
+    return (token.strip() or None) if scheme.lower() == "bearer" else None
