@@ -57,7 +57,10 @@ class TestTheRule:
             directory = ModelDirectory(settings("bubblewrap"), store)
             assert "operator" not in await hint_on_unknown(directory)
             await store.keys.create_key("ci", "default")
-            assert "if the operator allows its host" in await hint_on_unknown(directory)
+            hint = await hint_on_unknown(directory)
+            assert ("ask the operator" in hint, "models create" in hint) == (True, False)
+            listed = ModelDirectory(settings("bubblewrap", judge_hosts=("api.example.com",)), store)
+            assert "with `evaluator-host models create` on api.example.com" in await hint_on_unknown(listed)
             assert await hosts.show() == ModelHosts([], may_allow=False)
             for refused in (hosts.require(URL, field="url"), hosts.allow(URL)):
                 assert "EVALUATOR_HOST_JUDGE_HOSTS" in await hint_of(refused)

@@ -118,6 +118,8 @@ def list_(*, client: ClientOption, as_json: JsonOption = False) -> None:
     """List the models that evaluators may be granted: those of the operator and of the workspace."""
     found = client.models.all()
     none = "there are no models; register one with evaluator-host models create NAME"
+    if not found and not ((allowed := client.models.hosts()).may_allow or allowed.hosts):
+        none = "there are no models; ask the operator for one"
     print_found(found, _models_table, as_json=as_json, none=none)
 
 

@@ -160,12 +160,18 @@ class ModelDirectory:
                 await self.hosts.require(model.url, field="url")
         if model is None:
             known = ", ".join(one.name for one in await self.list(workspace)) or "none"
-            hint = f"the models are: {known}; you can register a model with `evaluator-host models create`"
-            if self._store is not None and not (await self.hosts.show()).may_allow:
-                hint += ", if the operator allows its host (EVALUATOR_HOST_JUDGE_HOSTS)"
+            hint = f"the models are: {known}; {await self._next_step()}"
             raise InvalidRequest.of("evaluator.models", f"there is no model {name[:80]!r}", hint)
         key = await self._kept().secrets.reveal(workspace, model.secret) if model.secret is not None else None
         return GrantedModel(model, key)
+
+    async def _next_step(self) -> str:
+        """Return how a workspace gets a further model."""
+        allowed = await self.hosts.show()
+        if self._store is not None and not allowed.may_allow and not allowed.hosts:
+            return "ask the operator for one (EVALUATOR_HOST_MODELS), or to allow its host (EVALUATOR_HOST_JUDGE_HOSTS)"
+        step = "you can register a model with `evaluator-host models create`"
+        return step if allowed.may_allow or not allowed.hosts else f"{step} on {', '.join(allowed.hosts)}"
 
     def _kept(self) -> "Store":
         if self._store is None:
