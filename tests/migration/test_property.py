@@ -42,12 +42,13 @@ def outcome(code: str, arguments: tuple[Any, ...]) -> Any:
     """Return the value that a generated program returns, in a form that can be compared; None if the program raises an
     error.
 
-    A string that contains a number counts as that number, as in the legacy contract.
+    A string that contains a number counts as that number, as in the legacy contract, and 0 as 0.0.
     """
     namespace: dict[str, Any] = {}
     try:
         exec(compile(code, "evaluator", "exec"), namespace)
         value = namespace["evaluate"](*copy.deepcopy(arguments))
-        return re.sub("0x[0-9a-f]+", "", repr(float(value) if isinstance(value, str) else value))
+        number = isinstance(value, str | int) and not isinstance(value, bool)
+        return re.sub("0x[0-9a-f]+", "", repr(float(value) if number else value))
     except Exception:  # noqa: BLE001 - a program that raises any error has no score
         return None
