@@ -290,7 +290,7 @@ def _of_equal_type(outline: Outline, names: list[str]) -> list[str]:
 
 
 def _beside(outline: Outline, names: list[str]) -> list[str]:
-    """Return other public functions that may be evaluators for rows with all their parameters as columns.
+    """Return other public functions that may be evaluators for rows that lack what the functions in `names` need.
 
     Only a file with several evaluators has such functions, and only if the code has no list of evaluators.
     """
@@ -338,12 +338,13 @@ def find(namespace: dict[str, Any], *, name: str | None, config: dict[str, Any])
     method = next((one for one in _methods(outline) if one.name == name), None)
     if name is None:
         names = _chosen(outline) or _only(outline)
-        equal = _of_equal_type(outline, names) or _beside(outline, names)
+        same = _of_equal_type(outline, names)
+        equal = same or _beside(outline, names)
         if len(names) + len(equal) > 1:
             failure = candidates.several(outline, [*names, *equal], "functions that may be the evaluator")
             if equal:
                 failure.shown = f"those functions that find all their parameters in the row, among {failure.shown}"
-                failure.uses = candidates.uses_of(outline, equal)
+                failure.uses, failure.instead = candidates.uses_of(outline, equal), not same
             raise failure
         methods = [] if names else _methods(outline)
         if len(methods) > 1:

@@ -335,7 +335,7 @@ def _all_of(namespace: dict[str, Any], several: Failure, one: Callable[[str], En
     from evaluator_runner.every import find_every
 
     lines = namespace["__loader__"].get_source("evaluator").split("\n")
-    found = find_every(list(several.equal), one, lines, several.uses)
+    found = find_every(list(several.equal), one, lines, several.uses, instead=several.instead)
     message = f"the score is the mean of {several.shown}; to use one of them, name it in `settings.entry`"
     found.notes += [{"code": "several_entries", "message": message}, *several.notes]
     return found

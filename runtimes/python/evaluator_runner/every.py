@@ -39,12 +39,18 @@ class _Signatures(Signature):
 
 
 def find_every(
-    names: list[str], find: Callable[[str], Entry], lines: list[str], uses: dict[str, set[str]] | None = None
+    names: list[str],
+    find: Callable[[str], Entry],
+    lines: list[str],
+    uses: dict[str, set[str]] | None = None,
+    *,
+    instead: bool = False,
 ) -> Entry:
     """Return one entry that calls every evaluator among `names`; `find` returns the entry of a single evaluator.
 
     If `uses` is given, its keys are evaluators that run only for rows with all their columns, and only if no other
-    running evaluator uses them. Its values are the names that each evaluator uses.
+    running evaluator uses them. Its values are the names that each evaluator uses. With
+    `instead`, they run only for rows that lack a column for each of the other evaluators.
 
     Raises:
       Failure: there are no evaluators, or they have several contracts.
@@ -72,12 +78,12 @@ def find_every(
         told = ", ".join(f"{name} ({one.contract})" for name, one in list(found.items())[:10])
         message = f"the evaluators have different contracts: {told}"
         raise Failure("entry_ambiguous", message, hint=f"set `contract` to one of {', '.join(sorted(contracts))}")
-    return _one_of(found, refused, lines, uses or {})
+    return _one_of(found, refused, _calls(found, lines, uses or {}, instead=instead))
 
 
-def _one_of(found: dict[str, Entry], refused: dict[str, Failure], lines: list[str], uses: dict[str, set[str]]) -> Entry:
+def _one_of(found: dict[str, Entry], refused: dict[str, Failure], calls: Callable[..., Any]) -> Entry:
     first = next(iter(found.values()))
-    made = Entry(EVERY, _calls(found, lines, uses))
+    made = Entry(EVERY, calls)
     made.decode = first.decode
     made.parts = found
     made.signature = _Signatures([_shown(name, one) for name, one in found.items()])
@@ -94,12 +100,17 @@ def _shown(name: str, found: Entry) -> str:
     return f"{name}({', '.join(found.parameters)})" if found.signature is not None else name
 
 
-def _calls(found: dict[str, Entry], lines: list[str], uses: dict[str, set[str]]) -> Callable[..., Any]:
-    binds = {name: one.bind for name, one in found.items() if name in uses}
+def _calls(
+    found: dict[str, Entry], lines: list[str], uses: dict[str, set[str]], *, instead: bool
+) -> Callable[..., Any]:
+    binds = {name: one.bind for name, one in found.items()}
 
     async def every(*args: Any, **body: Any) -> dict[str, Any]:
         outcomes = []
-        for name, one in _that_apply(found, uses, binds, list(args)).items():
+        others = {name: one for name, one in found.items() if name not in uses}
+        is_instead = instead and any(_has_columns(binds[name], list(args)) for name in others)
+        chosen = others if is_instead else _that_apply(found, uses, binds, list(args))
+        for name, one in chosen.items():
             unreached.take()  # discard the hosts that an earlier evaluator could not reach
             watch = hidden.Watch()
             try:

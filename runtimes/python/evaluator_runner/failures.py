@@ -45,12 +45,14 @@ class Failure(Exception):
       shown: A list of the possible evaluators as text for people, with parameters and lines.
       notes: Remarks on these evaluators.
       uses: The evaluators that run only if the row has all their columns, each with the names that it uses.
+      instead: Whether these run only if the row lacks a column that the others need, for each of the others.
     """
 
     equal: tuple[str, ...] = ()
     shown: str = ""
     notes: tuple[dict[str, str], ...] = ()
     uses: dict[str, set[str]] | None = None
+    instead: bool = False
 
     def __init__(
         self, code: str, message: str, *, hint: str | None = None, line: int | None = None, column: int | None = None
