@@ -9,6 +9,7 @@ import io
 import itertools
 import json
 import os
+import time
 from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
@@ -346,6 +347,25 @@ async def test_watchers_of_a_job_share_their_queries(desk: Desk, monkeypatch: py
     await desk.board.set_desired_state(WORKSPACE, job.id, DesiredState.CANCEL)
     assert {report.status for report in await asyncio.gather(*watchers)} == {JobStatus.CANCELLED}
     assert 1 <= len(asked) < len(watchers)
+
+
+async def test_new_watchers_cause_at_most_ten_queries_a_second(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+    find = Jobs.find_overviews
+
+    async def timed(self: Jobs, ids: list[str]) -> Any:
+        asked.append(time.monotonic())
+        return await find(self, ids)
+
+    monkeypatch.setattr(Jobs, "find_overviews", timed)
+    job = await desk.start(["hang"])
+    watchers = []
+    for _ in range(20):
+        watchers.append(asyncio.create_task(desk.ended(job)))
+        await asyncio.sleep(0.03)
+    await desk.board.set_desired_state(WORKSPACE, job.id, DesiredState.CANCEL)
+    await asyncio.gather(*watchers)
+    assert len(asked) <= 1 + 10 * (asked[-1] - asked[0] + 0.1)
 
 
 @ON_EACH_DATABASE

@@ -54,6 +54,7 @@ from evaluator_host.types.jobs import (
 )
 from evaluator_host.types.numbers import per_second
 
+_LOOKS_APART_S: Final = 0.1  # minimum number of seconds between two queries for all watchers
 _FIRST_LOOK_S: Final = 0.05  # seconds until a watched job is read again for the first time; doubled after each time
 LOOK_EVERY_S: Final = 0.5  # maximum number of seconds between two times
 _JOBS_AT_ONCE: Final = 50  # maximum number of jobs that are read and sent at a time
@@ -318,14 +319,16 @@ class JobService:
         """
         now_s = asyncio.get_running_loop().time()
         if self._looking is None or (self._looking.done() and now_s - self._looked_at_s > age_s):
-            self._looked_at_s = now_s
-            self._looking = asyncio.create_task(self._read_watched())
+            wait_s = max(0.0, self._looked_at_s + _LOOKS_APART_S - now_s)
+            self._looked_at_s = now_s + wait_s
+            self._looking = asyncio.create_task(self._read_watched(wait_s))
             # this reads the exception, which asyncio would otherwise log
             self._looking.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await asyncio.shield(self._looking)
 
-    async def _read_watched(self) -> dict[str, JobReport | None]:
+    async def _read_watched(self, wait_s: float) -> dict[str, JobReport | None]:
         work_for("")  # this work is for all watchers, not for the workspace of the first one
+        await asyncio.sleep(wait_s)
         asked = list(self._watched)
         jobs = await self.jobs.find_overviews(asked) if asked else []
         found = await asyncio.to_thread(lambda: {one.job.id: job_report(one) for one in jobs})
