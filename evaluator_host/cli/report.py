@@ -140,8 +140,12 @@ def _keyed(*reports: RowsReport) -> list[dict[Hashable, ReportedRow]]:
 
     Rows that share an id are matched in their order, if both reports have the same number of rows with this id.
     """
-    by_id = all(row.id is not None for one in reports for row in one.rows)
+    by_id = _have_ids(*reports)
     return [dict(_by_id(one.rows)) if by_id else {row.index: row for row in one.rows} for one in reports]
+
+
+def _have_ids(*reports: RowsReport) -> bool:
+    return all(row.id is not None for one in reports for row in one.rows)
 
 
 def _by_id(rows: Sequence[ReportedRow]) -> Iterator[tuple[Hashable, ReportedRow]]:
@@ -224,6 +228,8 @@ class ReportFiles:
         same = SameRows.of(report, self._before, "score")
         told = same.told(self.baseline, self.max_drop)
         err.print(plain(told))
+        if not _have_ids(report, self._before):
+            err.print("rows are compared by position, because not all have an `id`: the data must have the same order")
         err.print(plain(_changed_rows(report, self._before)))
         if self.max_drop is None or (same.drop is not None and not exceeds(same.drop, self.max_drop)):
             return {}

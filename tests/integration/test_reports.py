@@ -74,7 +74,8 @@ def test_a_run_writes_junit_and_markdown_with_the_change(folder: Path) -> None:
     second = cli(folder, "run", "half.py", "--data", "good.jsonl", "--markdown", "summary.md", "--baseline",
                  "before.jsonl", "--max-drop", "0.3")  # fmt: skip
     assert second.returncode == 1, second.stderr
-    assert "the mean is 0.375 lower than in before.jsonl\n0 rows better, 2 worse\nworse: row 0, " in second.stderr
+    assert "the mean is 0.375 lower than in before.jsonl\nrows are compared by position, " in second.stderr
+    assert "\n0 rows better, 2 worse\nworse: row 0, " in second.stderr
     assert "--max-drop allows 0.3, so the exit code is 1" in second.stderr
     gated = cli(folder, "run", "half.py", "--data", "good.jsonl", "--baseline", "before.jsonl", "--max-drop", "0.3",
                 "--fail-under", "0.6", "--junit", "junit.xml")  # fmt: skip
@@ -177,6 +178,7 @@ def test_a_limit_for_the_drop_fails_if_nothing_is_compared(tmp_path: Path, capsy
     assert "--max-drop needs a row with a score in both runs, so the exit code is 1" in capsys.readouterr().err
     assert ReportFiles(baseline=before).write(read_report(now, "a.py"), {}) == 0
     assert ReportFiles(baseline=now, max_drop=0.1).write(read_report(now, "a.py"), {}) == 0
+    assert "rows are compared by position" not in capsys.readouterr().err, "every row has an id"
 
 
 def test_rows_with_ids_are_compared_wherever_they_lie() -> None:
