@@ -170,7 +170,7 @@
     return names !== undefined && !(names[0] in row) && hasReads(reads, row);
   }
 
-  /** Return whether a column is the evaluator's row. A row that has a trace has all its inputs under `input` and `inputs`, which are no columns. */
+  /** Return whether a column is the evaluator's row. A row that has a trace has all its inputs under `input` and `inputs`, which are not columns. */
   function takesColumn({ inside, reads }, row) {
     if (inside === undefined || !isPlain(row[inside])) return false;
     const all = row[inside === 'input' ? 'inputs' : 'input'];
