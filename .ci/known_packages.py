@@ -74,7 +74,7 @@ def shorter(package: str, known: set[str]) -> Iterator[str]:
 
 
 def below(package: str, namespaces: set[str]) -> Iterator[str]:
-    """Yield the namespace modules that a package may have: azure-ai-inference may have `azure.ai.inference`."""
+    """Yield modules that a package may have in a namespace: azure-ai-inference may have `azure.ai.inference`."""
     for namespace in namespaces:
         start = canonical(namespace) + "-"
         if package.startswith(start):

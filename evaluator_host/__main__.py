@@ -6,8 +6,8 @@ import gc
 def main() -> None:
     """Run the command line. Exit with 0 (scored), 1 (not scored), 2 (the caller's mistake) or 3 (the host's fault).
 
-    The garbage collector is off while the command is imported: it would free nothing, and take a fifth of the start-up
-    time.
+    The garbage collector is off while the command is imported: a collection would free nothing, and would take a fifth
+    of the start-up time.
     """
     gc.disable()
     from evaluator_host.cli.main import command_line  # noqa: PLC0415

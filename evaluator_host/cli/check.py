@@ -141,7 +141,7 @@ def _class(found: EvaluatorClass) -> str:
 
 
 def _untold_imports(report: CheckReport) -> list[MissingImport]:
-    """Return the missing imports, except those whose pin the hint of a problem already names."""
+    """Return the missing imports, without those for which the hint of a problem already names a pin."""
     hints = " ".join(problem.hint or "" for problem in report.problems)
     return [one for one in report.missing_imports if one.pin is None or one.pin not in hints]
 

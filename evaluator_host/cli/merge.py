@@ -28,7 +28,7 @@ _read_result: Final = Adapter(EvaluationResult).read
 
 @dataclass(frozen=True, slots=True)
 class _Closing:
-    """The last line of a shard's results; see `Shard.closing_line`."""
+    """The last line of the results of one shard, which is a part of a run; see `Shard.closing_line`."""
 
     shard: str
     rows: Annotated[int, Field(ge=0, le=1 << 53)]
@@ -218,7 +218,10 @@ def _require_same_evaluator(digests: dict[str, int], digest: str, parts: list[_P
 
 
 def _lines(parts: list[_Part], opened: dict[int, BinaryIO]) -> Iterator[tuple[dict[str, Any], bytes]]:
-    """Yield each row's line, decoded and as bytes, in the order of the data. `opened` has the file of each shard."""
+    """Yield the line of each row, both decoded and as bytes, in the order of the data.
+
+    `opened` has the file of each shard.
+    """
     shards = len(parts)
     places = array("Q", [_NONE]) * parts[0].rows
     for part in parts:

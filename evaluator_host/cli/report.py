@@ -79,12 +79,11 @@ class RowsReport:
 
     @property
     def judged(self) -> int | None:
-        """Return the number of rows with a verdict. It is None if no row has one, or if all scored rows have one."""
+        """Return the number of rows with a verdict, or None if no row has one or all scored rows have one."""
         count = sum(row.passed is not None for row in self.rows)
         return count if count not in (0, self.count(Status.SCORED)) else None
 
     def count(self, status: Status) -> int:
-        """Return the number of rows with this status."""
         return sum(row.status == status for row in self.rows)
 
 
@@ -111,7 +110,7 @@ class SameRows:
 
     @property
     def every(self) -> bool:
-        """Return whether the same rows have the value in both reports."""
+        """Return whether exactly the same rows have a value in both reports."""
         return not (self.only_now or self.only_before)
 
     @property
@@ -350,7 +349,10 @@ def _worse(report: RowsReport, baseline: RowsReport) -> list[tuple[ReportedRow, 
 
 
 def _is_worse(now: ReportedRow, then: float) -> bool:
-    """Return whether a row's score fell, or the row fails now. Without a score or an error, a row is not worse."""
+    """Return whether a row's score has fallen, or the row fails now.
+
+    A row that has neither a score nor an error is not worse.
+    """
     return now.status == Status.FAILED if now.score is None else difference(then, now.score) < 0
 
 
@@ -404,7 +406,7 @@ def _score(row: ReportedRow) -> str:
 
 
 def _table(rows: Sequence[ReportedRow], scores: Sequence[Column] = (("score", _score),)) -> list[str]:
-    """Return a Markdown table of the first rows, with their ids if a row has one."""
+    """Return a Markdown table of the first rows. If one of them has an id, the table has a column of ids."""
     shown = rows[:_SHOWN]
     ids: list[Column] = [("id", lambda row: _cell(row.id or ""))] if any(row.id for row in shown) else []
     columns: list[Column] = [

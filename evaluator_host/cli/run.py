@@ -254,14 +254,13 @@ class OrderedLines:
 
 
 class ScoredRows:
-    """Remembers which rows were scored, with one byte for each row, so that these rows can be scored together."""
+    """Remembers which rows were scored, in one byte for each row. `score_corpus` then scores these rows together."""
 
     def __init__(self) -> None:
         self._scored = bytearray()
         self._has_corpus_scores = False
 
     def note_result(self, index: int, result: EvaluationResult) -> None:
-        """Remember whether a row was scored."""
         if index >= len(self._scored):
             self._scored.extend(bytes(index + 1 - len(self._scored)))
         self._scored[index] = result.status is Status.SCORED
@@ -360,7 +359,10 @@ class Run:
                 raise InvalidRequest(f"there is no row to score in {self.data}: {why}")
 
     async def _require_first_rows(self, target: EvaluationService) -> None:
-        """Refuse a mapping with a column that the file lacks, and code that reads outputs if no row has outputs."""
+        """Refuse a mapping to a column that the file lacks.
+
+        Refuse code that reads outputs if none of the first rows has any.
+        """
         bytes_ = self.settings.body_mb << 20
         first = first_rows_of_file(self.data, self.mapping, max_row_bytes=bytes_, format_=self.format_)
         if first is not None:
@@ -432,7 +434,7 @@ class Run:
             err.print("there are more bad lines; the summary says how many")
 
     def print_summary(self, comparison: dict[str, Any] | None = None) -> None:
-        """Print the summary, and hints on failed rows; as JSON with the comparison with a baseline."""
+        """Print the summary, and hints on failed rows. As JSON, the summary also has the comparison with a baseline."""
         bad, groups = self._rows.bad, self._groups.statistics(str(self.data))
         if self.as_json:
             by = {"column": self.by, "groups": groups.groups, "others": groups.others}
@@ -455,7 +457,10 @@ class Run:
 
     @property
     def gates(self) -> dict[str, str]:
-        """The gates that the run did not pass, each with the reason; any of them makes the exit code nonzero."""
+        """The gates (such as `--fail-under`) that the run did not pass, each with the reason.
+
+        Any of them makes the exit code 1.
+        """
         return self._summary.gates(bad_lines=self._rows.bad, fail_under=self.fail_under, strict=self.strict)
 
 

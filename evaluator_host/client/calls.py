@@ -71,7 +71,7 @@ def path_part(name: str) -> str:
 
 
 def query(**given: Any) -> str:
-    """Return the query string `?name=value&…` of the arguments that are not None; a list has a pair for each item."""
+    """Return the arguments that are not None as `?name=value&…`; a list becomes one pair for each item."""
     named = {
         name: str(value).lower() if isinstance(value, bool) else value
         for name, value in given.items()
@@ -100,7 +100,7 @@ def given_cases(cases: Sequence[Mapping[str, Json]] | None) -> dict[str, Any]:
 
 
 def pasted_body(evaluator: Evaluator) -> dict[str, Any]:
-    """Convert an evaluator with its code to request JSON."""
+    """Convert an evaluator that contains its code to request JSON."""
     given = {name: getattr(evaluator, name) for name in _DEFAULTS}
     more = {name: value for name, value in given.items() if value != _DEFAULTS[name]}
     whole = {**{name: getattr(evaluator, name) for name in _EVALUATOR_FIELDS}, **more}
@@ -131,7 +131,7 @@ def proof_body(
     *,
     job: str | None,
 ) -> dict[str, Any]:
-    """Return the request fields with the rows for a migration's proof."""
+    """Return the request fields that contain or name the rows for a migration's proof."""
     return {
         "rows": [row_body(row) for row in rows or ()],
         "dataset": dataset,

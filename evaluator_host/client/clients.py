@@ -65,7 +65,7 @@ class HostVerbs(Verbs[TransportT]):
         self.labels = LabelVerbs(transport)
 
     def verbs(self, kind: Callable[[TransportT], _V]) -> _V:
-        """Return further methods for this host, which another package defines.
+        """Return further methods that another package defines for this host.
 
         Args:
           kind: A subclass of `Verbs`.

@@ -277,7 +277,10 @@ class NamedVerbs(Verbs[TransportT], Generic[TransportT, ReportT]):
 
     @verb
     async def all(self) -> list[ReportT]:
-        """Return all objects: data sets and files newest first, models with the operator's first, the rest by name."""
+        """Return all objects.
+
+        Data sets and files are sorted newest first, models begin with the operator's, others are sorted by name.
+        """
         reports = cast("type[list[ReportT]]", GenericAlias(list, (self._REPORT,)))
         return await self._get(self._PATH, reports)
 

@@ -175,7 +175,7 @@ class _Work:
     as_run: Callable[[str], str]
 
     async def other_contract(self) -> Contract | None:
-        """Detect the code's contract in a sandbox. Return it if code with this contract needs no migration, else None.
+        """Detect the code's contract in a sandbox. Return the contract if its code needs no migration, else None.
 
         Code with the contract `function` may still be legacy code, because its parameters may have any names.
         """

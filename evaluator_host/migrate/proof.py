@@ -127,7 +127,10 @@ class Proving:
 
 
 def scoring(results: Sequence[EvaluationResult]) -> Proof:
-    """Return a proof for code that stays unchanged: whether it scores rows. `results` are those of these rows."""
+    """Return a proof for code that stays unchanged.
+
+    The proof says whether the code scores the rows that have `results`.
+    """
     scored = sum(one.status is Status.SCORED for one in results)
     if scored:
         return Proof(ProofVerdict.PROVEN, rows=len(results), scored=scored)

@@ -125,7 +125,10 @@ def _within_only(names: list[str], chosen: str | None) -> str | None:
 
 
 class _Sources:
-    """Records for each metric the evaluator and the name of its score, which is None for the evaluator's own score."""
+    """Records from which evaluator each metric comes, and under which name.
+
+    The name of the evaluator's own score is None.
+    """
 
     def __init__(self) -> None:
         self._shown: dict[str, tuple[str, str | None]] = {}

@@ -127,7 +127,10 @@ def with_own_name(found: Scored, code: str) -> Scored:
 
 
 def _is_score_and_reason(value: Json) -> TypeGuard[tuple[float | int, str | list[Json] | None]]:
-    """Return whether a value is a list of a score and its reason: a string, null, or a list without numbers."""
+    """Return whether a value is a list of a score and a reason.
+
+    A reason is a string, null, or a list without numbers.
+    """
     if not isinstance(value, list) or len(value) != 2 or not isinstance(value[0], float | int):
         return False
     told = value[1]

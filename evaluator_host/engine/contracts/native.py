@@ -37,11 +37,10 @@ class NamedScore:
 
 
 def without_truth(row: Row, settings: EvaluatorSettings) -> tuple[dict[str, Json], Json]:
-    """Return the inputs without the ground truth, and the ground truth.
+    """Return two values: the inputs without the ground truth, and the ground truth itself.
 
-    If there is no ground truth, return all inputs and None.
-
-    If the settings do not name the column with the ground truth, the column also stays among the inputs.
+    If there is no ground truth, return all inputs and None. If the settings do not name the column with the ground
+    truth, this column also stays among the inputs.
     """
     key = truth_column(row.inputs, settings)
     if key is None:
@@ -64,8 +63,8 @@ def own_columns(
 ) -> dict[str, Json] | None:
     """Return the columns of a row if its column `input` is the platform's own field, else None.
 
-    It is the platform's field if there is also a column for the ground truth, or if the platform uses all the column
-    names. If `input` is the only column, it is an ordinary column.
+    The column counts as the platform's field if there is also a column for the ground truth, or if all column names are
+    names that the platform uses. If `input` is the only column, it is an ordinary column.
     """
     given = row.inputs
     if "input" not in given or len(given) == 1 or given.get("output", row.outputs) != row.outputs:

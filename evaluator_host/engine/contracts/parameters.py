@@ -117,7 +117,7 @@ def _unread_variables(contract: Contract, given: dict[str, Json]) -> list[str]:
 
 
 def _unasked(loaded: Loaded) -> str | None:
-    """Return the parameter that gets the outputs if code reads it without checking that there are any; else None."""
+    """Return the parameter that gets the outputs, if code reads it without a check that outputs exist; else None."""
     read = [one for one in outputs_read(loaded) if _is_plain(one.name)]
     asked = loaded.entry != "*" and any(one.tested for one in read)
     return None if asked else next((one.name for one in read if not one.tested), None)
@@ -227,7 +227,7 @@ def _rewrite(
 def _taken(
     language: Language, key: str, parameters: tuple[str, ...], places: tuple[str, ...], wrong: dict[str, str]
 ) -> dict[str, str]:
-    """Map each misleading name to an expression for the value that it suggests, in terms of the renamed parameters."""
+    """Map each misleading name to an expression for the value that it suggests. The expression uses the new names."""
     python = language is Language.PYTHON
     given = {place: wrong.get(name, name) for name, place in zip(parameters, places, strict=False)}
     keys = {"inputs": f"[{key!r}]", "context": '["vars"]["expected"]' if python else ".vars.expected"}

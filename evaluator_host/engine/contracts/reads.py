@@ -93,7 +93,7 @@ class OutputsRead:
     others: tuple[str, ...] = ()  # parameters that get something other than the outputs
 
     def lack(self, rows: Iterable[Row]) -> bool:
-        """Return whether the code reads outputs, but no row has them."""
+        """Return whether the code reads outputs although none of the rows has any."""
         if not self.names:
             return False
         return not any(has_outputs(row, self.contract, self.names) for row in rows)

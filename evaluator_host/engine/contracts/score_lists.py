@@ -106,7 +106,7 @@ def _name(one: dict[str, Json]) -> str | None:
 
 
 def with_score(one: dict[str, Json]) -> dict[str, Json]:
-    """Return an object; if it has no `score`, add one: the `value` of an object with a name, or an overall score.
+    """Return an object. If it has no `score`, add its overall score, or its `value` if the object has a name.
 
     The key `overall` is used only if there is no other overall score.
     """
@@ -119,7 +119,10 @@ def with_score(one: dict[str, Json]) -> dict[str, Json]:
 
 
 def with_inner(one: dict[str, Json], depth: int = _MOST_WRAPPERS) -> dict[str, Json]:
-    """Return an object. If it has neither score nor verdict nor numbers, add those of the only result inside it."""
+    """Return an object.
+
+    If it has no score, verdict or number, but contains a single result, add the score of this result.
+    """
     if _is_scored(one) or _numbers(one) or depth == 0:
         return one
     if depth == _MOST_WRAPPERS and inner_scores(one, None) is not None:

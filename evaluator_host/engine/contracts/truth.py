@@ -27,7 +27,7 @@ def missing_truth(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note,
 
 
 def empty_truth(evaluator: Evaluator, loaded: Loaded, row: Row) -> tuple[Note, ...]:
-    """Return a warning if the expected answer is an empty string, and the code reads it without checking it."""
+    """Return a warning if the expected answer is an empty string that the code uses without checking it."""
     given = row.inputs if row.variables is None else row.variables
     if loaded.contract in (Contract.EVALUATE, Contract.MAIN, Contract.JUDGE):
         names = read = truths_read(loaded, evaluator.language)

@@ -99,7 +99,7 @@ def counted_checks(value: dict[str, Json]) -> tuple[int, int] | None:
 
 
 def passed_share(value: dict[str, Json]) -> float | None:
-    """Return the share of passed checks in an object that counts them, or None if it has a score."""
+    """Return the fraction of passed checks in an object that counts them; None if it has a score."""
     checks = counted_checks(value) if value.get("score") is None else None
     return None if checks is None else checks[0] / checks[1]
 

@@ -98,7 +98,7 @@ def is_sent(folder: Path) -> bool:
 
 
 def find_project(file: Path) -> Project:
-    """Return the project of a file: its root is the nearest folder above the file with pyproject.toml, .git, ….
+    """Return the project of a file. Its root is the nearest folder above the file that has pyproject.toml or .git.
 
     If there is no such folder, the root is the current folder, or the file's own folder if that is elsewhere.
     """
@@ -338,7 +338,7 @@ class _Modules:
     def _bases(self, top: str) -> list[tuple[Path, Path]]:
         """Return the folders in which to look first for a top-level module.
 
-        Each comes with the folder to which the paths of found files are relative.
+        Each folder comes with another folder, to which the paths of the found files are relative.
         """
         if top in _NEVER | self._found.project.unknown:
             return []

@@ -42,7 +42,7 @@ class LeaseRequest:
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class Slot:
-    """A sandbox that has loaded an evaluator, and what the pool records about it."""
+    """A sandbox that has loaded an evaluator, with the pool's records about this sandbox."""
 
     sandbox: Sandbox
     loaded: Loaded
@@ -117,7 +117,7 @@ class EvaluatorPool:
         return slot
 
     def pause(self, slot: Slot) -> None:
-        """Count a leased sandbox only with the memory that it uses while its row waits for an answer from outside."""
+        """Count only the memory that a leased sandbox uses now, while its row waits for an answer from outside."""
         self.paused[slot] = unused_mb = slot.sandbox.spec.memory_mb - slot.sandbox.idle_mb
         self._shares.end(self.workspace, unused_mb)
 

@@ -50,7 +50,8 @@ class PoolLimits:
 class Capacity:
     """Counts the sandboxes of a pool and their memory.
 
-    A resting sandbox (which runs no row) counts with the memory that it uses, any other with its memory limit. One
+    For a resting sandbox (one that runs no row), the memory that it uses counts. For any other sandbox, its memory
+    limit counts. One
     sandbox always fits, even if its limit is larger than the pool's memory.
 
     Attributes:
@@ -96,7 +97,7 @@ class Capacity:
         self.environments[spec.environment.digest] += 1
 
     def rest(self, sandbox: Sandbox) -> None:
-        """From now on, count a sandbox with its `idle_mb`, because it has no row, or its row waits.
+        """From now on, count only the memory that a sandbox uses (`idle_mb`): it has no row, or its row waits.
 
         Call this again after `idle_mb` has changed.
         """
@@ -106,7 +107,7 @@ class Capacity:
         self._resting[sandbox] = sandbox.idle_mb
 
     def wake(self, sandbox: Sandbox) -> None:
-        """From now on, count a resting sandbox with its memory limit again, because it gets a row."""
+        """From now on, count a sandbox with its whole memory limit again, because it is about to run a row."""
         self.taken_mb -= self._resting.pop(sandbox)
         self._run(sandbox.spec, 1)
 

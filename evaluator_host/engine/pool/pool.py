@@ -107,8 +107,8 @@ class Pool:
     def pause(self, lease: Lease, *, waits: bool) -> None:
         """Record that the row of a leased sandbox waits for an answer from outside, or that it runs again.
 
-        While its row waits, a sandbox has a low CPU weight and counts only with the memory that it uses, so that other
-        sandboxes can run.
+        While its row waits, a sandbox has a low CPU weight, and only the memory that it uses counts. So other sandboxes
+        can run.
         """
         owner, slot = lease.owner, lease.slot
         if waits and slot not in owner.paused:
@@ -458,7 +458,7 @@ class Pool:
         self._rest(slot)
 
     def _rest(self, slot: Slot) -> None:
-        """Count a sandbox that runs no row with the memory that it uses, which is measured again from time to time."""
+        """Count only the memory that a sandbox without a row uses; measure it again from time to time."""
         now = time.monotonic()
         if now - slot.measured_at > _MEASURED_FOR_S:
             slot.sandbox.measure()

@@ -411,7 +411,10 @@ class Sandbox:
         return self._unanswered[-1]
 
     async def _read_answer(self, limit_s: float, read: Callable[[Frame], _Read]) -> tuple[_Read, bool]:
-        """Wait for an answer as `_answer` does; return it as parsed by `read`, and whether the call was stopped."""
+        """Wait for an answer as `_answer` does.
+
+        Return the answer as `read` parses it, and whether the call was stopped.
+        """
         try:
             frame, stopped = await self._answer(limit_s, stops=True)
             return await _aside(frame, self._masking(read)), stopped

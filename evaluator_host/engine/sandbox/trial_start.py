@@ -1,4 +1,4 @@
-"""Starts a sandbox of each runner for `doctor`, on any backend."""
+"""Starts a sandbox with each runner for `doctor`, on any backend."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final

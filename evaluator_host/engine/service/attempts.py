@@ -53,7 +53,7 @@ class LostRows:
 
 
 def pause_with(gate: RowGate, pool: Pool, lease: Lease) -> None:
-    """Make a row's gate tell the pool when the row waits. Meanwhile, its sandbox counts as paused."""
+    """Make a row's gate tell the pool when the row waits. While the row waits, its sandbox counts as paused."""
     gate.tell_waits(lambda waits: pool.pause(lease, waits=waits), lambda: pool.resume(lease))
 
 

@@ -161,8 +161,8 @@ def use_large_pages() -> None:
 
     Before Linux 6.1, or if the operator has turned such pages off, do nothing.
 
-    The host sleeps between calls, and other processes use the processor meanwhile. With pages of 4 KB, the processor
-    then has to look up hundreds of them again, which takes a twelfth of a call's time.
+    The host sleeps between calls, and other processes use the processor meanwhile. The processor then has to look up
+    the host's pages again. Hundreds of pages of 4 KB would take a twelfth of a call's time.
     """
     with suppress(OSError, AttributeError):
         if "[never]" in _LARGE_PAGES.read_text(encoding="ascii"):

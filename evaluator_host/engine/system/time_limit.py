@@ -41,7 +41,7 @@ class TimeLimit:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        """End a step. If the limit has ended it, its cancellation goes no further."""
+        """End a step. If the time limit has cancelled the step, the cancellation ends here."""
         task, self._task = self._task, None
         assert task is not None  # noqa: S101 - `__enter__` has set it
         return self.expired and task.uncancel() <= self._cancelling and kind is asyncio.CancelledError

@@ -17,7 +17,7 @@ class HangUp:
         self._tell: Callable[[], object] | None = None
 
     def watch(self, tell: Callable[[], object]) -> None:
-        """Call `tell` once the client has hung up, perhaps now. `leave` cancels this."""
+        """Call `tell` when the client hangs up, or now if it already has. `leave` cancels this."""
         self._tell = tell
         if self._has_happened:
             tell()

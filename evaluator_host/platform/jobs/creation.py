@@ -173,8 +173,8 @@ def _evaluators(client: Client, given: Sequence[str], **beside: Any) -> list[Eva
     If an evaluator that is read from a file has data files, these are sent to the host.
 
     Raises:
-      InvalidRequest: options for evaluators in files are given, but all evaluators are stored, or one of them if there
-        is a threshold.
+      InvalidRequest: options for evaluators in files are given, but all evaluators are stored; or a threshold is given,
+        but at least one evaluator is stored.
     """
     paths = {one: Path(one) for one in given if Path(one).suffix and Path(one).is_file()}
     has_threshold = beside["threshold"] is not None

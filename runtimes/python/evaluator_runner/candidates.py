@@ -49,7 +49,7 @@ def private_helpers(outline: Outline) -> set[str]:
 
 
 def outline_of(namespace: dict[str, Any]) -> Outline:
-    """Return the outline of the code that has run in a namespace."""
+    """Return the outline (facts about definitions and imports) of the code that has run in a namespace."""
     return Outline(str(namespace["__loader__"].get_source("evaluator")))
 
 
@@ -90,7 +90,7 @@ def _without_async_twins(outline: Outline, names: list[str]) -> list[str]:
 
 
 def meant_in(namespace: dict[str, Any], names: list[str]) -> list[str]:
-    """Call `meant` for code that has run. A single name is returned as it is."""
+    """Return `meant` for code that has run; a single name is always returned."""
     return meant(outline_of(namespace), names) if len(names) > 1 else names
 
 
@@ -181,7 +181,7 @@ class _Uses:
     def listed(self, names: list[str]) -> set[str]:
         """Return those of `names` that are in lists of evaluators.
 
-        A list does not count if the definition of one of `names` makes or uses this list.
+        A list does not count if it is made or used in the definition of one of `names`.
         """
         own = {*names, *(used for one in names for used in self.by(one))}
         return {one for bound, listed in self._lists if not own.intersection(bound) for one in listed} & set(names)

@@ -292,7 +292,7 @@ class _Comparisons:
         return None
 
     def _or_object(self, node: Any) -> Part | None:
-        """Return the part in `(x.get("a") or {})`, which is never None."""
+        """Return the part in an expression such as `(x.get("a") or {})`, whose value is never None."""
         if type(node.op).__name__ != "Or" or len(node.values) != 2 or not _is_empty_object(node.values[1]):
             return None
         part = self._part_of(node.values[0])

@@ -323,7 +323,7 @@ def _find_equal(
     recognised: Recognised | None,
     several: Failure,
 ) -> Entry:
-    """Return one entry that calls all evaluators in the failure `several`; the score is the mean of their scores."""
+    """Return one entry that calls all the evaluators that `several` lists; the score is the mean of their scores."""
 
     def one(name: str) -> Entry:
         return find(namespace, contract=contract, name=name, config=config, recognised=recognised)

@@ -49,8 +49,8 @@ def find_every(
     """Return one entry that calls every evaluator among `names`; `find` returns the entry of a single evaluator.
 
     If `uses` is given, its keys are evaluators that run only for rows with all their columns, and only if no other
-    running evaluator uses them. Its values are the names that each evaluator uses. With
-    `instead`, they run only for rows that lack a column for each of the other evaluators.
+    running evaluator uses them. Its values are the names that each evaluator uses. With `instead`, these evaluators run
+    only for rows to which none of the other evaluators applies: each of the others lacks a column.
 
     Raises:
       Failure: there are no evaluators, or they have several contracts.

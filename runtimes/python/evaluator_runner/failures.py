@@ -45,7 +45,7 @@ class Failure(Exception):
       shown: A list of the possible evaluators as text for people, with parameters and lines.
       notes: Remarks on these evaluators.
       uses: The evaluators that run only if the row has all their columns, each with the names that it uses.
-      instead: Whether these run only if the row lacks a column that the others need, for each of the others.
+      instead: Whether the evaluators in `uses` run only if the row lacks a column for each of the other evaluators.
     """
 
     equal: tuple[str, ...] = ()

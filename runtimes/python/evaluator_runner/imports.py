@@ -167,7 +167,7 @@ def _attributes(tree: Any) -> Iterator[str]:
 
 
 def _lines_with_others(tree: Any) -> set[int]:
-    """Return the lines of imports for whose names the code has other values, if the import fails."""
+    """Return the lines of imports that may fail, because the code then gives the imported names other values."""
     lines: set[int] = set()
     nodes = [tree]
     while nodes:

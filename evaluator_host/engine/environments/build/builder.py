@@ -259,7 +259,10 @@ class Builder:
             await asyncio.to_thread(remove, self.work)
 
     def sweep(self) -> None:
-        """Remove the cgroups and files of killed hosts' builds; among the files are credentials. Blocks."""
+        """Remove the files and cgroups that builds of killed hosts have left; the files include credentials.
+
+        Blocking.
+        """
         try:
             sweep_cgroups(cgroup_mounts())
             for folder in self.work.parent.glob("host-*"):

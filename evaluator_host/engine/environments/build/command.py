@@ -220,7 +220,7 @@ def _process_limits(limits: BuildLimits, cgroups: Cgroups | None) -> ProcessLimi
 async def _limit(
     group: BubblewrapProcesses, inherited: InheritedFds, *, limits: BuildLimits, cgroups: Cgroups | None
 ) -> int | None:
-    """Set all limits on the first process and return its id, or None if bubblewrap has failed."""
+    """Set all limits on the first process in the sandbox. Return its process id, or None if bubblewrap has failed."""
     try:
         async with asyncio.timeout(_SETUP_S):
             pid = await inherited.first_process()

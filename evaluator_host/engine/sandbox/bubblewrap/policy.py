@@ -261,7 +261,7 @@ def _devices() -> Iterator[str]:
 def _parents(targets: tuple[str, ...]) -> tuple[str, ...]:
     """Return arguments that create the folders above each target.
 
-    If bubblewrap created them, the guest's user would not have access to them.
+    The guest's user would not have access to folders that bubblewrap created by itself.
     """
     folders = {parent for target in targets for parent in PurePosixPath(target).parents if parent != PurePosixPath("/")}
     return tuple(word for folder in sorted(folders) for word in ("--perms", "0755", "--dir", str(folder)))

@@ -1,4 +1,4 @@
-"""Puts package sets into images: each is a layer on the runtime image, and the image's labels name the set."""
+"""Puts package sets into images: each set is a layer on the runtime image, and the image's labels name the set."""
 
 import asyncio
 import contextlib

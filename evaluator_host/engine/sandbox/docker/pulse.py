@@ -46,7 +46,10 @@ async def _ask(endpoint: EngineAddress) -> None:
 
 
 async def _answers(endpoint: EngineAddress) -> bool:
-    """Return whether the engine answers on a new connection, or nothing listens there; False if there is no answer."""
+    """Return True if the engine answers on a new connection, or if nothing listens there.
+
+    Return False if no answer comes.
+    """
     try:
         async with asyncio.timeout(_ANSWER_S):
             reader, writer = await open_streams(endpoint)

@@ -83,7 +83,7 @@ class Cgroups:
         return group
 
     def weigh(self, weight: float | None = None) -> "Cgroups":
-        """Set the CPU weight of all sandboxes together; return self.
+        """Set the CPU weight that all sandboxes of this host have together; return self.
 
         1 is the weight of an ordinary process; None means `host_weight()`.
         """
@@ -266,9 +266,9 @@ def sweep(mounts: tuple[Path, ...]) -> int:
 
 
 def _remove_nameless(mount: Path) -> None:
-    """Remove old folders without a host's name: the host was killed before it wrote the name, or after it removed it.
+    """Remove old folders without a host's name, except folders with processes.
 
-    Folders with processes stay.
+    A host leaves such a folder if it is killed before it has written its name, or after it has removed its name.
     """
     for entry in walk(mount, only_folders=True, strict=False):
         entry.enter = not entry.name.startswith(PREFIX)

@@ -53,7 +53,7 @@ class Pipes:
             os.close(self.given.pop())
 
     def close(self) -> None:
-        """Close our ends. The event loop must no longer watch them."""
+        """Close our ends. The event loop must have stopped watching them before."""
         for end in (self.stdin, self.stdout, self.stderr):
             os.close(end)
 

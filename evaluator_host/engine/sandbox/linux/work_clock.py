@@ -118,8 +118,8 @@ class WorkClock:
 
         Args:
           found: The state of the sandbox now, from `look_at`; None if it is unknown.
-          waited_s: Seconds since the last look in which the sandbox waited for a model's answer. Only processor time
-            counts in them.
+          waited_s: Seconds since the last look in which the sandbox waited for a model's answer. In these seconds, only
+            processor time counts.
         """
         # if more time has passed, the host itself slept or was stopped, so the rest does not count
         most_s = 2 * self.next_look_s
