@@ -104,8 +104,8 @@ def find_node() -> Path:
 def write_sbom(version: str) -> Path:
     """Write the software bill of materials (CycloneDX 1.6, JSON) of a version, and return the file's path.
 
-    The file lists the packages in the locks. It has no date, and its serial number depends only on its content, so that
-    two builds make the same wheel.
+    The file lists the packages in the locks. The file has no date, and its serial number depends only on its content,
+    so that two builds make the same wheel.
     """
     main = {
         "type": "application",

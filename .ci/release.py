@@ -126,8 +126,8 @@ def _without_origin(entry: tarfile.TarInfo) -> tarfile.TarInfo:
 def bill_of(artifact: Path, image: str | None) -> dict[str, Any]:
     """Return the bill of materials (CycloneDX 1.6) of an artifact: the packages that it contains or needs.
 
-    `image` is the name of the host's image from which a .tar artifact was saved. It is None if there is no such
-    artifact.
+    `image` is the name of the host's image from which a .tar artifact was saved. If there is no such artifact, `image`
+    is None.
     """
     if artifact.name.startswith("evaluator_host-"):
         return _bill_of_wheel()

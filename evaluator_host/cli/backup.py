@@ -169,8 +169,8 @@ def _manifest(folder: Path, file: Path) -> dict[str, Any]:
 def _moved(folder: Path, home: Path) -> Iterator[None]:
     """Move the restored files and folders to the data directory; move them back if the block raises an error.
 
-    The block restores the database. This comes after the files, so that a killed command never leaves a database that
-    refers to missing files.
+    The block restores the database. The files are moved before that, so that a killed command never leaves a database
+    that refers to missing files.
     """
     moved = list[str]()
     try:

@@ -1,4 +1,4 @@
-"""Describes requests to a host as data, and decodes the responses. It does no I/O."""
+"""Describes requests to a host as data, and decodes the responses. This module does no I/O."""
 
 import hashlib
 import json

@@ -131,7 +131,7 @@ class EvaluatorVerbs(NamedVerbs[TransportT, EvaluatorReport]):
         sampling: float | None = None,
         tags: Sequence[str] | None = None,
     ) -> EvaluatorReport:
-        """Change description, sampling rate or tags, and return the newest version. This does not create a version.
+        """Change description, sampling rate or tags, and return the newest version. No version is created.
 
         Args:
           name: Name of the evaluator.

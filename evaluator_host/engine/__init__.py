@@ -1,4 +1,4 @@
-"""The engine: evaluates pasted code and returns one result. It does not use a database, HTTP or code of a vendor.
+"""The engine, which evaluates pasted code without a database, HTTP or code of a vendor, and returns one result.
 
 docs/engine.md shows how to use it as a library.
 """

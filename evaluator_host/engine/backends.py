@@ -50,7 +50,7 @@ _NO_BACKEND: Final = (
 
 
 async def make_backend(choice: SandboxChoice, settings: Settings, supervisor: Supervisor | None = None) -> Backend:
-    """Create the chosen backend. This does not start a sandbox.
+    """Create the chosen backend, without starting a sandbox.
 
     `supervisor` runs the backend's tasks; None creates a new supervisor.
 

@@ -126,7 +126,7 @@ class _FirstSandbox:
     """Starts a Python sandbox before the first call, and tries again while the machine is too busy.
 
     This class also installs the tools for JavaScript in `data_dir`, which is None if an image contains these tools
-    already. It starts no JavaScript sandbox in advance, because that would take six times as much memory as a Python
+    already. No JavaScript sandbox is started in advance, because it would take six times as much memory as a Python
     sandbox.
     """
 

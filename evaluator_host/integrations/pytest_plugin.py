@@ -36,7 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ScoredEvaluator:
-    """An evaluator in a test. It scores rows and makes assertions about their scores."""
+    """An evaluator in a test, which scores rows and makes assertions about their scores."""
 
     name: str  # name of the evaluator's file, for the report
     evaluator: "Evaluator | str"  # the evaluator itself, or the name of a stored evaluator

@@ -47,7 +47,7 @@ class Proving:
         `generated` says whether the host generated the rows; the proof repeats it.
 
         The new contract never passes the whole row. So if the old code expects the whole row as its fourth argument,
-        equivalence cannot be proven: the old code gets the whole row here, and the proof only says how often the two
+        equivalence cannot be proven. Here the old code gets the whole row, and the proof only says how often the two
         agree.
         """
         if not rows:

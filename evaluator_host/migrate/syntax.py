@@ -97,7 +97,7 @@ def _line(node: Node) -> int:
 
 
 def _outline(root: Node) -> Iterator[tuple[Node, int]]:
-    """Yield every node and its depth. This does not recurse."""
+    """Yield every node and its depth, without recursion."""
     left = [(root, 0)]
     while left:
         node, depth = left.pop()

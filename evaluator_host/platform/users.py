@@ -27,7 +27,7 @@ class UsedObject:
 
 
 class Asked(Protocol):
-    """A part of the host that stores objects. These may use objects that other parts store."""
+    """A part of the host that stores objects, which may use objects that other parts store."""
 
     async def used(self, workspace_id: str, kind: str, name: str) -> UsedObject | None:
         """Return the object with all its names if this part stores it under several names, otherwise None."""

@@ -1,1 +1,1 @@
-"""Sandboxes in your own program, on one machine or many. They need no HTTP and no database."""
+"""Sandboxes in your own program, on one machine or many, without HTTP or a database."""

@@ -5,8 +5,8 @@ same order. If a worker is lost, an engine may deliver a chunk twice: store only
 need no credentials, and do not use a database.
 
 Dask searches lists in arguments and results for its own objects, and sends each item of a result as a separate frame.
-This costs more processor time than evaluating a row. So a chunk may be a `Chunk`, and results are `ScoredChunk`:
-engines pass both on as a whole.
+Both steps cost more processor time than evaluating a row. So a chunk may be a `Chunk`, and results are `ScoredChunk`:
+Dask passes each of them on as a whole.
 """
 
 import atexit
@@ -53,7 +53,7 @@ class ScoredChunk(list[tuple[Key, dict[str, Json]]]):
 
 @dataclass(frozen=True)
 class ChunkScorer:
-    """A function that scores a chunk. It can be pickled, so that an engine can call it on other machines.
+    """A function that scores a chunk, and that can be pickled, so that an engine can call it on other machines.
 
     Example:
       futures = client.map(ChunkScorer(evaluator), [Chunk(rows) for rows in parts], pure=False)  # Dask

@@ -96,7 +96,8 @@ class Attack:
     """A hostile evaluator. `attacks/README.md` says how to write one.
 
     Attributes:
-      name: Unique name: lower-case words joined by hyphens. It begins with `javascript-` if the language is not Python.
+      name: Unique name: lower-case words joined by hyphens. The name begins with `javascript-` if the language is not
+        Python.
       group: The part of the system that the attack targets.
       code: The whole program.
       why: A sentence about the guard that stops the attack.

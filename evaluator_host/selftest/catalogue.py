@@ -1,6 +1,6 @@
 """Loads the attacks: one TOML file for each language and group in `attacks/`, and the programs beside it.
 
-The programs are data. They are read as text, and nothing on the host imports or compiles them.
+The programs are data. The host reads the programs as text, and never imports or compiles them.
 """
 
 import ast

@@ -89,7 +89,7 @@ class _Table(BaseModel):
 
 
 def load_host_attacks() -> tuple[Attack, ...]:
-    """Return the attacks in `attacks/host/attacks.toml`. They have no code, because they are requests."""
+    """Return the attacks in `attacks/host/attacks.toml`. These attacks are requests, so they have no code."""
     return tuple(
         Attack(name=name, group=Group.HOST, code="", why=table.why, seen=table.seen)
         for name, table in _tables().items()

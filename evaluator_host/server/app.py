@@ -48,7 +48,7 @@ def create_app(host: Host, access: Access) -> FastAPI:
 
 
 def describe_app(settings: Settings) -> FastAPI:
-    """Return an application without a host. It only makes the OpenAPI document, and refuses every call."""
+    """Return an application without a host, which only makes the OpenAPI document, and refuses every call."""
     host, access = described_host(settings)
     app = _app_with_routes(host, access)
     _guard(app, host.service, settings, None)

@@ -45,7 +45,7 @@ _FORWARDED_FOR: Final = b"x-forwarded-for"
 
 
 class CallProcess(Part):
-    """The services of an additional process. It answers calls, and passes other requests on to the first process.
+    """The services of an additional process, which answers calls, and passes other requests on to the first process.
 
     `number` is the number of this process; the first process has 0. `folder` contains the Unix sockets of the
     processes. `inner` is the port on which the first process receives requests that are passed on.

@@ -112,7 +112,7 @@ class Part:
         return open_host(service, store)
 
     def stop(self) -> None:
-        """End what this part started; this is called when the process begins to stop. This class has nothing to end."""
+        """End what this part started, when the process begins to stop. Parts of this class have nothing to end."""
 
 
 ALL: Final = Part()
@@ -188,7 +188,7 @@ def _date_header(second: int) -> list[tuple[bytes, bytes]]:
 
 
 class _State(ServerState):
-    """The state of uvicorn's server. It computes the date header for each response, so no timer has to update it."""
+    """The state of uvicorn's server. The date header is computed for each response, so no timer has to update it."""
 
     @property
     def default_headers(self) -> list[tuple[bytes, bytes]]:

@@ -250,7 +250,7 @@ class _JobProcess:
 
 
 class Workers(Part):
-    """The services of a host's first process. It also runs the other processes: one for jobs, and the others for calls.
+    """The services of a host's first process, which also runs the others: one process for jobs, the rest for calls.
 
     `folder` is for the sockets of the processes. With `debug`, the processes log the messages of exceptions.
     """

@@ -1,1 +1,1 @@
-"""Types that every package shares: evaluators, rows, outcomes, errors. They do no I/O and decide nothing."""
+"""Types that every package shares: evaluators, rows, outcomes, errors. This package does no I/O and decides nothing."""

@@ -1,4 +1,7 @@
-"""Frozen types that every package shares: evaluator, row, limits, sandbox. They do no I/O and decide nothing."""
+"""Frozen types that every package shares: evaluator, row, limits, sandbox.
+
+This module does no I/O and decides nothing.
+"""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -243,8 +246,8 @@ class Row:
       answers: Answers of models to the requests that the evaluator made for this row, keyed by the request's name.
       requests: The requests to models with their responses, `{"request": {…}, "response": {…}}`, in the order of
         `answers`.
-      messages: A conversation of messages `{"role", "content", "tool_calls"?}`. They are also `inputs["messages"]`, and
-        if the row has no outputs, `outputs` is the text of the assistant's last message.
+      messages: A conversation of messages `{"role", "content", "tool_calls"?}`. The messages are also
+        `inputs["messages"]`, and if the row has no outputs, `outputs` is the text of the assistant's last message.
     """
 
     inputs: dict[str, Json] = field(default_factory=dict)

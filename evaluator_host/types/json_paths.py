@@ -13,7 +13,7 @@ _KEY_CHARS: Final = 100
 
 
 def places(value: Any) -> Iterator[tuple[Path, Any]]:
-    """Yield a value and all values inside it, in the order of their JSON. This does not recurse."""
+    """Yield a value and all values inside it, in the order of their JSON, without recursion."""
     rest: list[tuple[Path, Any]] = [(None, value)]
     while rest:
         place = path, one = rest.pop()

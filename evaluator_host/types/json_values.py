@@ -138,7 +138,7 @@ def _has_surrogate(text: str) -> bool:
 
 
 def _may_be_infinite(data: bytes, *, long_number: bool) -> bool:
-    """Return whether JSON may have a number beyond a double's range. This quick check looks only at the digits.
+    """Return whether JSON may have a number beyond a double's range. For speed, only the digits are checked.
 
     `long_number` says whether the JSON has 19 digits in a row.
     """
@@ -300,7 +300,10 @@ def memory_bytes(data: bytes) -> int:
 
 
 def takes_more_memory(data: bytes, most_bytes: int) -> bool:
-    """Return whether decoded JSON takes over `most_bytes` in memory (`memory_bytes`). This is quick for short JSON."""
+    """Return whether decoded JSON takes over `most_bytes` in memory (`memory_bytes`).
+
+    The answer is quick for short JSON.
+    """
     return len(data) * _MOST_WEIGHT > most_bytes and memory_bytes(data) > most_bytes
 
 
@@ -317,7 +320,7 @@ def encode_json(value: Any) -> bytes:
 
 
 def nests_within(value: Any, levels: int) -> bool:
-    """Return whether a value has at most this many levels of lists and objects. This does not recurse."""
+    """Return whether a value has at most this many levels of lists and objects, without recursion."""
     layer = [value]
     for _ in range(levels):
         layer = [inner for item in layer if isinstance(item, dict | list) for inner in _items(item)]

@@ -284,8 +284,8 @@ def _first(code: str, note: Note, row: int) -> WarningCount:
 def doubt(*, rows: int, failed: int, numbers: int, doubted: int, warnings: Sequence[WarningCount] = ()) -> str | None:
     """Return why none of the scores of these rows can be relied on; None if at least one can, or if there are no rows.
 
-    If one of several evaluators in the code failed in some rows, no score can be relied on: the scores of these rows
-    leave out that evaluator, which may raise the mean.
+    If one of several evaluators in the code failed in some rows, no score can be relied on. The scores of these rows
+    leave out that evaluator, so the mean may be too high.
 
     `numbers` is the number of rows with a score or another number. `doubted` is the number of rows among them with a
     warning that makes the score doubtful.

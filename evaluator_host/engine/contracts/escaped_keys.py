@@ -2,8 +2,8 @@
 
 Only JavaScript needs this, because of a fault in V8.
 
-Once `JSON.parse` has read an object with a backslash in a key, it may mistake a later key that needs an escape (for `"`
-or a line break) for the earlier key.
+Once `JSON.parse` has read an object with a backslash in a key, it may later confuse keys: a key that needs an escape
+(for `"` or a line break) may be read as the earlier key.
 """
 
 import hashlib

@@ -247,7 +247,10 @@ def _whole(
     notes: tuple[Note, ...],
     native: tuple[dict[str, Json], ...],
 ) -> Scored:
-    """Return a result with the only score, or with the mean of several and a warning. It passes if all scores pass."""
+    """Return a result with the only score, or with a warning and the mean of several scores.
+
+    The row passes if all scores pass.
+    """
     verdicts = [_passed(one) for one, _ in counts]
     if len(counts) == 1:
         [(only, score)] = counts

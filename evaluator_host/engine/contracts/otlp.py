@@ -1,8 +1,8 @@
 """Reads the spans of an OTLP/JSON export, and the fields of spans in every supported trace format.
 
 Values of the wrong shape are skipped and never raise an error. Field names may have either spelling that exporters use
-(`spanId` or `span_id`), ids may be in hex (the OTLP/JSON rule) or base64 (the protobuf rule), and 64-bit integers may
-be strings or numbers.
+(`spanId` or `span_id`). Ids may be in hex (the OTLP/JSON rule) or base64 (the protobuf rule). 64-bit integers may be
+strings or numbers.
 """
 
 import base64

@@ -143,9 +143,9 @@ def _is_scored(one: dict[str, Json]) -> bool:
 def inner_scores(one: dict[str, Json], chosen: str | None) -> list[dict[str, Json]] | None:
     """Return the named scores inside an object that has neither score nor verdict, as `read_score_list` reads them.
 
-    They are the list or object under a key such as `checks`: `{"checks": {"short": {"passed": true}}}`. Because metrics
-    may have different scales, plain numbers (`{"short": 1}`), and a `value` in an object with a `name`, count only
-    under `scores`, or if a score is chosen by its name. Return None if several keys have scores.
+    They are the list or object under a key such as `checks`: `{"checks": {"short": {"passed": true}}}`. Metrics may
+    have different scales. So plain numbers (`{"short": 1}`), and a `value` in an object with a `name`, count only under
+    `scores`, or if a score is chosen by its name. Return None if several keys have scores.
     """
     if _is_scored(one):
         return None

@@ -31,8 +31,8 @@ def exactly(
 ) -> tuple[bytes | EvaluationError, tuple[Note, ...]]:
     """Return the JSON of a call, with large integers in the form that the settings choose, and notes for the row.
 
-    A note warns about rounded integers. It leaves out integers that the code does not get or does not read (`unread`).
-    It also leaves out times in the trace: nanoseconds since 1970 are rounded by less than 0.2 µs.
+    A note warns about rounded integers. The warning leaves out integers that the code does not get or does not read
+    (`unread`), and times in the trace: nanoseconds since 1970 are rounded by less than 0.2 µs.
     """
     body = encode(binding)
     if language is Language.PYTHON:  # Python reads every key and integer exactly

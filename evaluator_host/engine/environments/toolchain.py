@@ -1,7 +1,7 @@
 """The tools that every host needs: Node, esbuild, the built JavaScript runner, and Python packages for sandboxes.
 
 Node and npm come with the host's own dependencies. npm installs esbuild once, from a lock with hashes, into a temporary
-folder that is renamed into place, so a host that is killed leaves no incomplete tool.
+folder, which is then renamed. So a killed host does not leave an incomplete tool.
 """
 
 import hashlib

@@ -23,8 +23,8 @@ MAX_PIN_LENGTH: Final = 300  # maximum length of a pin; npm allows names of 214 
 def parse(raw: Sequence[RawPin], language: Language) -> tuple[Pin, ...]:
     """Return the pins that users wrote, parsed and sorted; order and spelling do not change the result.
 
-    For JavaScript and TypeScript, npm's own libraries parse the pins, in one node process (60 ms) for each new set:
-    call this function in a thread when an event loop is running.
+    For JavaScript and TypeScript, npm's own libraries parse the pins, in one node process (60 ms) for each new set. So
+    if an event loop is running, call this function in a thread.
 
     Args:
       raw: `name==version` with extras, `name@version`, `@scope/name@version`, or `{"name", "version"}`.

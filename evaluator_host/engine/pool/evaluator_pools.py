@@ -36,7 +36,7 @@ class LeaseRequest:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Return the workspace and the digest of the evaluator; calls with an equal key share sandboxes."""
+        """Return the workspace and the digest of the evaluator; calls with equal keys use the same sandboxes."""
         return self.workspace, self.digest
 
 

@@ -1,7 +1,8 @@
 """Leases sandboxes: a warm sandbox at once, or a new one if there is room, or else after waiting in a fair queue.
 
-Once a sandbox has loaded an evaluator, it belongs to this evaluator of one workspace until it ends. It serves one
-caller at a time. An evaluator gets a second sandbox when its callers have waited longer than a sandbox takes to start.
+Once a sandbox has loaded an evaluator, it belongs to this evaluator of one workspace until it ends. A sandbox serves
+one caller at a time. An evaluator gets a second sandbox when its callers have waited longer than a sandbox takes to
+start.
 """
 
 import asyncio
@@ -125,8 +126,8 @@ class Pool:
     async def resume(self, lease: Lease) -> None:
         """Wait until a sandbox may run again after its row got an answer, then count the sandbox as running.
 
-        Such rows come before new rows, but only within the share of their workspace. They take turns with calls of
-        other workspaces.
+        Such rows come before new rows, but only within the share of the pool that their workspace may use. Rows of one
+        workspace take turns with calls of other workspaces.
         """
         if lease.slot in lease.owner.paused:
             waiting = lease, asyncio.get_running_loop().create_future()

@@ -1,8 +1,8 @@
 """Interfaces of sandbox technologies: a backend starts sandboxes, and a link carries bytes to and from a sandbox.
 
-A backend only starts a sandbox from its spec, and reports how the sandbox ended. It does not depend on evaluators:
-`sandbox.session` speaks the protocol over a link. So the same tests (tests/contract/test_conformance.py) can check all
-backends.
+A backend only starts a sandbox from its spec, and reports how the sandbox ended. A backend does not depend on
+evaluators: `sandbox.session` speaks the protocol over a link. So the same tests (tests/contract/test_conformance.py)
+can check all backends.
 """
 
 from collections.abc import Collection
@@ -17,7 +17,7 @@ from evaluator_host.types.json_texts import Octets
 
 
 class Weight(float, Enum):
-    """CPU weight of a sandbox: its share of a busy processor, relative to the host's other sandboxes."""
+    """CPU weight of a sandbox: how much of a busy processor it gets, relative to the host's other sandboxes."""
 
     USUAL = 1.0
     LONG = 0.125  # the row has computed for a while; many such rows must not delay short rows
@@ -131,7 +131,7 @@ class Link(Protocol):
         ...
 
     def weigh(self, weight: Weight) -> None:
-        """Set the sandbox's share of the processor, which matters while other sandboxes compute too.
+        """Set how much of the processor the sandbox gets while other sandboxes compute too.
 
         This takes microseconds, and does nothing if the sandbox has no cgroup that this host may write.
         """
@@ -257,7 +257,8 @@ class Backend(Protocol):
     async def prune_environments(self, live: Collection[str]) -> list[str]:
         """Remove the images that `prepare` built for environments that this host no longer has.
 
-        Images of running sandboxes stay. This never raises: the next call removes what this call cannot remove.
+        Images of running sandboxes stay. This method never raises an error: the next call removes what this call could
+        not remove.
 
         Args:
           live: Digests of the environments that the host has.

@@ -7,7 +7,7 @@ lost, and no row is scored twice.
 If a sandbox is lost while it loads, or gets no processor time, it is replaced, up to three times. If a row loses its
 sandbox, it is called once more in another sandbox; if it got no processor time, twice more. After that, the row fails
 because of the loss. If a runner was killed or gave up (exit code 70, runtimes/PROTOCOL.md), the sandbox also counts as
-lost; if the last try ends in this way, the evaluator itself has failed.
+lost. But if the last try ends in this way, the evaluator itself has failed.
 """
 
 import asyncio

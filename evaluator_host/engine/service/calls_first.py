@@ -33,7 +33,7 @@ class CallsFirst(AbstractContextManager[None]):
             self._none.set()
 
     async def give_way(self) -> None:
-        """Wait for running calls if the rows of batches have used up their time slice; otherwise return at once."""
+        """Wait for running calls if the rows of batches have used up their time; otherwise return at once."""
         if time.monotonic() < self._slice_until:
             return
         await asyncio.sleep(0)  # give calls that have just arrived a chance to begin

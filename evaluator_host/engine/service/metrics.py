@@ -29,7 +29,10 @@ _USED = {  # fields of `ModelUsage` that are counted
 
 
 class _Rows(Collector):
-    """The Prometheus counter of rows. It is faster than `Counter`, which matters because it counts every row."""
+    """The Prometheus counter of rows.
+
+    This class is faster than `Counter`, because every row is counted.
+    """
 
     def __init__(self) -> None:
         self._counts: dict[tuple[str, str, str], int] = {}
@@ -46,7 +49,7 @@ class _Rows(Collector):
 
 
 class _Seconds(Collector):
-    """A Prometheus histogram of durations by language. It is faster than `Histogram`."""
+    """A Prometheus histogram of durations by language. This class is faster than `Histogram`."""
 
     def __init__(self, name: str, description: str) -> None:
         self._name = name

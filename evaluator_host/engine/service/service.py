@@ -142,7 +142,7 @@ class Service:
         return scored
 
     async def pinned(self, evaluator: Evaluator, *, caller: Caller = DEFAULT_CALLER) -> Evaluator:
-        """Return an evaluator with exact pins in place of `auto`. This loads its code in a sandbox.
+        """Return an evaluator with exact pins in place of `auto`, after loading the code in a sandbox.
 
         Raises:
           InvalidRequest: this host does not choose packages.

@@ -66,8 +66,8 @@ def clean(code: str, language: Language) -> CleanSource:
     """Return the program in a pasted text.
 
     This removes a byte order mark, no-break and zero-width characters at the ends of lines, a Markdown fence (with text
-    before or after it), line numbers, a shebang, and for Python an indentation that all lines have. It also makes all
-    line ends line feeds.
+    before or after it), line numbers, a shebang, and for Python an indentation that all lines have. All line ends
+    become line feeds.
     """
     if _is_clean(code):
         return CleanSource(code)

@@ -1,9 +1,9 @@
 """Runs functions on untrusted data in child processes, so that data cannot stop the host or fill its memory.
 
 A child has none of the host's environment variables and descriptors, and each call has limits of processor time and
-memory. A child serves one call after another. It is replaced if it was killed, has served many calls or has grown. It
-gets pickled arguments, but answers in bytes or JSON, because malicious data may have taken it over. Children end when
-the host ends.
+memory. A child serves one call after another. A child is replaced if it was killed, has served many calls or has grown.
+Arguments are pickled, but answers are bytes or JSON, because malicious data may have taken over the child. Children end
+when the host ends.
 """
 
 import asyncio

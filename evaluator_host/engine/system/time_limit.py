@@ -9,8 +9,8 @@ from typing import Self
 class TimeLimit:
     """A context that ends a step of the present task when the step has taken too long; `expired` then says so.
 
-    It does the same as `asyncio.timeout`, but does not raise `TimeoutError`, and takes a fifth of the processor time:
-    its timer runs on when a step ends early, and then serves the next step. Only one task at a time may use it.
+    This class does the same as `asyncio.timeout`, but does not raise `TimeoutError`, and takes a fifth of the processor
+    time. If a step ends early, the timer runs on for the next step. Only one task at a time may use it.
     """
 
     __slots__ = ("_cancelling", "_due", "_task", "_timer", "_until", "expired")

@@ -1,9 +1,9 @@
 """Walks, measures and removes trees of untrusted files (of guests, packages, builds), and changes their owners.
 
-The functions use descriptors, do not follow links and do not recurse, because guests may nest folders thousands of
-levels deep, make them unreadable, give them names that are not text, and change them during a walk. `os.walk`,
-`shutil.rmtree`, `Path.rglob` and `tempfile.TemporaryDirectory` fail on such trees; tests/unit/test_tree.py checks that
-the host does not use them.
+The functions use descriptors, do not follow links and do not recurse. Guests may nest folders thousands of levels deep,
+make them unreadable, give them names that are not text, and change them during a walk. `os.walk`, `shutil.rmtree`,
+`Path.rglob` and `tempfile.TemporaryDirectory` fail on such trees; tests/unit/test_tree.py checks that the host does not
+use them.
 """
 
 import asyncio

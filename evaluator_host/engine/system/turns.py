@@ -45,7 +45,7 @@ class Shares:
         self._taken: dict[str, int] = {}
 
     def hold(self, workspace: str) -> "_Held":
-        """Return a context manager that holds a slot for a workspace. It raises `Busy` in the same cases as `take`."""
+        """Return a context manager that holds a slot for a workspace; entering it raises `Busy` as `take` does."""
         return _Held(self, workspace)
 
     def take(self, workspace: str) -> None:

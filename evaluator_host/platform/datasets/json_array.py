@@ -1,7 +1,8 @@
 """Splits a JSON array, or a sequence of JSON objects, into its items. Only one item is in memory at a time.
 
 Streaming parsers build the path to every value, so that 100,000 nested arrays take gigabytes. This module only counts
-how deep brackets are nested. The items stay JSON. The host's own decoder, which limits nesting, then decodes each item.
+how deep brackets are nested. The items stay JSON, and the host's own decoder, which limits nesting, decodes each of
+them later.
 """
 
 import re

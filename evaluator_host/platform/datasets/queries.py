@@ -262,7 +262,7 @@ class _Column:
 def encode_edits(
     changed: dict[int, dict[str, Json]], removed: Sequence[int], added: Sequence[dict[str, Json]]
 ) -> bytes:
-    """Encode an edit as JSON for `edit_rows`: bytes can be sent to another process quickly. This blocks."""
+    """Encode an edit as JSON for `edit_rows`, because bytes can be sent to another process quickly. Blocking."""
     return encode_json([list(changed.items()), list(removed), list(added)])
 
 

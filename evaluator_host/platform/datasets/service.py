@@ -401,7 +401,7 @@ def _joined(parts: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _guess(columns: Sequence[str]) -> tuple[str | None, str | None]:
-    """Return the columns that most likely have the outputs and the expected answers. This blocks."""
+    """Return the columns that most likely have the outputs and the expected answers. Blocking."""
     return output_column(columns), expected_column(columns)
 
 

@@ -253,8 +253,8 @@ class RowIn(Body):
 class EncodedRowIn(RowIn):
     """One row that stays JSON. The fields of this object contain short placeholders instead of the row's values.
 
-    The placeholders have the same types as the values. This is a separate class, because pydantic's private attributes
-    would slow down every other row.
+    The placeholders have the same types as the values. There is a separate class for such rows, because pydantic's
+    private attributes would slow down every other row.
     """
 
     _encoded: EncodedRow = PrivateAttr()

@@ -177,7 +177,7 @@ def describe(
     client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Change description, sampling rate or tags of an evaluator. This does not create a version."""
+    """Change description, sampling rate or tags of an evaluator. No version is created."""
     tags = [] if no_tags else tag
     if description is None and sampling is None and tags is None:
         raise InvalidRequest("nothing to change: give --description, --sampling, --tag or --no-tags")

@@ -134,8 +134,8 @@ def _joined(
 ) -> EvaluateIn | BatchIn:
     """Return the validated body; its rows stay encoded as JSON.
 
-    `others` are the fields besides the rows. Pydantic checks `shapes` instead of the real rows. These are small values
-    with the same JSON types.
+    `others` are the fields besides the rows. Pydantic checks `shapes`, small values with the same JSON types, instead
+    of the real rows.
     """
     kept = [EncodedRow(row) for row in rows]
     if model != BatchIn.__name__:

@@ -151,7 +151,7 @@ def evaluators_api(
         responses={**_MISSING, **describe_error(422, "The request is invalid; the error names the faulty fields.")},
     )
     async def describe(name: str, body: EvaluatorFactsIn, caller: CallerOf) -> Response:
-        """Change description, sampling rate or tags of an evaluator. This does not create a version."""
+        """Change description, sampling rate or tags of an evaluator. No version is created."""
         about = NameFacts(body.description, body.sampling, body.tags)
         with AuditedCall(access, caller, "evaluators.describe", name):
             report = await registry.describe_evaluator(caller.workspace, name, about)

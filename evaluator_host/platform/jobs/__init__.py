@@ -1,1 +1,4 @@
-"""Jobs run evaluators over data sets. They can be resumed and compared, and continue after a restart of the host."""
+"""Jobs run evaluators over data sets.
+
+You can resume and compare jobs, and they continue after a restart of the host.
+"""

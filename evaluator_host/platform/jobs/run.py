@@ -1,6 +1,6 @@
 """Runs one job: calls every evaluator for every row that has no result yet.
 
-A run ends when the job is done, paused, cancelled or failed, or when the host shuts down. It also ends when the
+A run ends when the job is done, paused, cancelled or failed, or when the host shuts down. A run also ends when the
 workspace has reached its quota; the job is then paused, with the reason. The results are stored before the host
 releases the job. A host that dies loses the results since the last write, and the next host scores the rows again.
 """

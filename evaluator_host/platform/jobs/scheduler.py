@@ -2,12 +2,12 @@
 
 As soon as there are two workspaces, no workspace may use all slots for running jobs (unless there is only one slot):
 one slot is left for others. A job of the workspace with the most running jobs may go back to the queue after a minute.
-This happens if another workspace has a queued job, and has no running job or at least two fewer running jobs.
+The job goes back if another workspace has a queued job, and has no running job or at least two fewer running jobs.
 
 Hosts may share a database but not a data directory, so a host claims only jobs with rows that it can read.
 
-A job fails after two hosts in a row died while they ran it and stored nothing for it (`_TRIES`). Two jobs that
-each lost their last host in this way do not run at the same time: a harmless job must not fail because of the other.
+A job fails after two hosts in a row died while they ran it and stored nothing for it (`_TRIES`). Two jobs that each
+lost their last host in this way do not run at the same time: a harmless job must not fail because of the other.
 """
 
 import asyncio

@@ -134,12 +134,11 @@ def _require_inference(target: Target) -> None:
 def make_http_client(
     settings: Settings, base_url: str, *, timeout_s: float, at_once: int, dial: Dial
 ) -> httpx.AsyncClient:
-    """Return an HTTP client for one address. It does not follow redirects, and ignores proxy variables.
+    """Return an HTTP client for one address. The client does not follow redirects, and ignores proxy variables.
 
     The client connects to an address that `dial` returns. With EVALUATOR_HOST_PROXY, the proxy looks up the name.
 
-    Raises:
-      Misconfigured: the operator's CA file cannot be read.
+    Raises: Misconfigured: the operator's CA file cannot be read.
     """
     proxy = proxy_for(settings, str(urlsplit(base_url).hostname))
     limits = httpx.Limits(max_connections=at_once, max_keepalive_connections=at_once)

@@ -199,7 +199,7 @@ def import_answers(
     client: ClientOption,
     as_json: JsonOption = False,
 ) -> None:
-    """Import recorded answers from a file. They replace recorded answers to the same requests."""
+    """Import recorded answers from a file. Imported answers replace recorded answers to the same requests."""
     try:
         with reading(file), file.open("rb") as lines:
             kept = client.models.import_answers(decode_json(line) for line in lines if line.strip())

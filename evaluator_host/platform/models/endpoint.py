@@ -1,7 +1,7 @@
 """Calls one OpenAI-compatible endpoint: retries after temporary faults, and logs every attempt.
 
-The key is sent to the endpoint and nowhere else: redirects are not followed, proxies of the environment and .netrc are
-not read, and answers are redacted before they are stored.
+The key is sent only to the endpoint. Redirects are not followed, proxies of the environment and .netrc are not read,
+and answers are redacted before they are stored.
 """
 
 import asyncio

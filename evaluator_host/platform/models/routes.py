@@ -148,7 +148,10 @@ def models_api(service: ModelService, users: Users, access: Access) -> APIRouter
 
     @router.patch("/{name}", response_model=RegisteredModel, responses=_REFUSED)
     async def change(name: str, body: ModelChangeIn, caller: CallerOf) -> Response:
-        """Change fields of a workspace's model. They apply from its next request. null gives a field its default."""
+        """Change fields of a workspace's model.
+
+        The changes apply from the model's next request. null gives a field its default.
+        """
         url = body.url
         if body.allow_host and not url:
             url = (await service.directory.get_own(caller.workspace, name)).url

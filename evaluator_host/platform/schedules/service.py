@@ -252,7 +252,7 @@ class Schedules:
 
 
 def _read(stored: StoredObject, now: datetime) -> tuple[_Schedule, datetime | None]:
-    """Return a stored schedule, and its next time. This blocks.
+    """Return a stored schedule, and the next time at which it runs. Blocking.
 
     The next time is None if the schedule is paused or has no time after now.
     """

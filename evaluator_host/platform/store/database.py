@@ -2,7 +2,7 @@
 
 Workspaces take turns with the connections, so that the slow queries of one workspace do not delay the others. A SQLite
 file has one writer at a time. Writers in this process take turns here, so that they do not have to poll for the lock of
-the file. They wait for the lock of the file only if another process writes. Messages never contain values, because
+the file. Writers wait for the lock of the file only if another process writes. Messages never contain values, because
 these may be a user's data.
 """
 
@@ -200,7 +200,7 @@ class Database:
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
-        """Open a snapshot for reading. It does not wait for a writer, and no writer waits for it.
+        """Open a snapshot for reading. The reader does not wait for writers, and writers do not wait for the reader.
 
         Raises:
           StoreUnavailable: the database does not answer.
@@ -377,7 +377,7 @@ class Repository:
         self._database = database
 
     async def _not_found(self, what: str, given: str, names: Select[Any], *, otherwise: str) -> NotFound:
-        """Return the error for an unknown name. It suggests the most similar of `names`, or else `otherwise`."""
+        """Return the error for an unknown name, which suggests the most similar of `names`, or else `otherwise`."""
         known = [str(row[0]) for row in await self._database.fetch_all(names.limit(_NAMES))]
         return NotFound(f"there is no {what} {given[:80]}; {what_was_meant(given, known, otherwise=otherwise)}")
 

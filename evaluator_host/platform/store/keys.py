@@ -1,7 +1,7 @@
 """API keys: creates, lists, revokes and looks them up by id. The key itself is never stored.
 
-A key is `eh_<id>_<secret>`. The id is public. It is used to find the stored record, which contains a hash of the whole
-key. The secret has 256 random bits, so the hash needs no salt.
+A key is `eh_<id>_<secret>`. The id is public. With the id, the host finds the stored record, which contains a hash of
+the whole key. The secret has 256 random bits, so the hash needs no salt.
 """
 
 import hashlib

@@ -1,9 +1,9 @@
 """Secrets of workspaces.
 
-They have names, and are encrypted in the database. They are decrypted only for a request that needs them.
+Secrets have names, and are encrypted in the database. A secret is decrypted only for a request that needs it.
 
-They are encrypted with AES-256-GCM under a key that is not in the database: a setting, or a file in the data directory.
-An encrypted secret is bound to its workspace and name, so that a copy under another name cannot be decrypted.
+The encryption is AES-256-GCM, with a key that is not in the database: a setting, or a file in the data directory. An
+encrypted secret is bound to its workspace and name, so that a copy under another name cannot be decrypted.
 """
 
 import asyncio
@@ -66,7 +66,7 @@ class SecretBox:
         self._file = data_dir / "secrets.key"
 
     def seal(self, text: str, *, workspace_id: str, name: str) -> bytes:
-        """Return a value, encrypted for one workspace and name. This blocks.
+        """Return a value, encrypted for one workspace and name. Blocking.
 
         Raises:
           Misconfigured: the key cannot be read, or is not valid.
@@ -79,7 +79,7 @@ class SecretBox:
         return _VERSION + _mark(key) + nonce + sealed
 
     def open(self, sealed: bytes, *, workspace_id: str, name: str) -> str:
-        """Decrypt a value that was encrypted for this workspace and name. This blocks.
+        """Decrypt a value that was encrypted for this workspace and name. Blocking.
 
         Raises:
           Misconfigured: the value was encrypted with a key that this host does not have, or is damaged.
@@ -100,7 +100,7 @@ class SecretBox:
             ) from error
 
     def is_newest(self, sealed: bytes) -> bool:
-        """Return whether an encrypted secret was encrypted with the newest key. This blocks.
+        """Return whether an encrypted secret was encrypted with the newest key. Blocking.
 
         Raises:
           Misconfigured: the key cannot be read, or is not valid.
@@ -108,7 +108,7 @@ class SecretBox:
         return sealed[1:5] == _mark(self._keys()[0])
 
     def marks(self) -> frozenset[bytes]:
-        """Return the marks of this host's keys: the 4 bytes in an encrypted secret that identify its key. This blocks.
+        """Return the marks of this host's keys: the 4 bytes in an encrypted secret that identify its key. Blocking.
 
         Raises:
           Misconfigured: a key cannot be read, or is not valid.
@@ -117,7 +117,7 @@ class SecretBox:
         return frozenset(map(_mark, self._keys())) if there else frozenset()
 
     def add_key(self) -> bool:
-        """Add a new key at the beginning of the key file. Return False if the keys are in the settings. This blocks.
+        """Add a new key at the beginning of the key file. Return False if the keys are in the settings. Blocking.
 
         Raises:
           Misconfigured: the key file cannot be read or written.
@@ -129,7 +129,7 @@ class SecretBox:
         return True
 
     def drop_old_keys(self) -> int:
-        """Leave only the newest key in the key file. Return how many keys were dropped. This blocks.
+        """Leave only the newest key in the key file. Return how many keys were dropped. Blocking.
 
         Raises:
           Misconfigured: the key file cannot be read or written, or the keys are in the settings.

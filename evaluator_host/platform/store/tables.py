@@ -171,7 +171,7 @@ class SecretTable(Table):
 
 
 class AuditTable(Table):
-    """The audit log. It contains no row data."""
+    """The audit log, which does not contain row data."""
 
     __tablename__ = "audit"
     __table_args__ = (Index("ix_audit_workspace_id_at", "workspace_id", "at"), Index("ix_audit_at", "at"))

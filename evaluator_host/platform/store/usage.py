@@ -41,7 +41,7 @@ class Quota:
         return self.own_bytes.get(name, self.own_bytes.get(workspace_id, self.workspace_bytes))
 
     def require_disk(self, more_bytes: int = 0) -> None:
-        """Check that the disk of the data directory has room for more bytes and for its reserve. This blocks.
+        """Check that the disk of the data directory has room for more bytes and for its reserve. Blocking.
 
         Raises:
           MachineExhausted: the disk has too little room.

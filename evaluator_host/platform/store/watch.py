@@ -122,7 +122,7 @@ def require_not_emptied(address: Address, data_dir: Path) -> None:
 
 
 def require_usable(address: Address) -> None:
-    """Check that a SQLite file can be read and written, or created. Does nothing for PostgreSQL. This blocks.
+    """Check that a SQLite file can be read and written, or created. Does nothing for PostgreSQL. Blocking.
 
     Raises:
       StoreUnavailable: the file cannot be used; the detail says what to do.

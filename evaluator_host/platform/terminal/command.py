@@ -123,7 +123,10 @@ def run_command(command: Callable[[], None]) -> None:
 
 
 def _wants_debug(arguments: Sequence[str]) -> bool:
-    """Return whether the user wants tracebacks. This runs before the arguments are parsed, since parsing may fail."""
+    """Return whether the user wants tracebacks.
+
+    This function runs before the arguments are parsed, because parsing may fail.
+    """
     before = itertools.takewhile(lambda one: one.startswith("-"), arguments)
     return "--debug" in before or os.environ.get("EVALUATOR_HOST_DEBUG", "").strip().lower() in _ON
 

@@ -88,7 +88,7 @@ def print_found(found: T, as_text: Callable[[T], object], *, as_json: bool, none
 
 
 def facts(pairs: Iterable[tuple[str, object]]) -> Text:
-    """Format a table of names and values. It is aligned and never wrapped, so that its lines can be piped and searched.
+    """Format a table of names and values, aligned but never wrapped, so that you can pipe and search its lines.
 
     Pairs with a value that is None or empty are left out. A value with several lines stays in its column.
     """

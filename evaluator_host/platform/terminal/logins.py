@@ -32,7 +32,7 @@ def login_file() -> Path:
 
 
 def read_logins() -> Logins:
-    """Return the saved logins. They are empty if the file does not exist or is damaged."""
+    """Return the saved logins; an empty dict if the file does not exist or is damaged."""
     try:
         kept = json.loads(login_file().read_bytes())
         keys = {str(url): str(key) for url, key in kept["keys"].items()}

@@ -1,4 +1,4 @@
-"""Progress bars for runs, jobs and package builds. They are shown only on a terminal."""
+"""Progress bars for runs, jobs and package builds, which appear only on a terminal."""
 
 import time
 from typing import Any, Final, Self

@@ -53,7 +53,8 @@ def read_request(
       media_type: `application/x-protobuf`; anything else is JSON.
       encoding: The Content-Encoding: gzip, deflate, identity or nothing.
       most_bytes: Size limit of the unpacked body.
-      share: Fraction of the traces to keep, 0 to 1. The choice depends on trace ids only, so that all spans of a trace
+      share: Fraction of the traces to keep, from 0 to 1. The choice depends on trace ids only, so that all spans of a
+        trace
         are kept, or none.
       group_by: `trace`, or `session` to join the traces of a session under its id. `share` then depends on this id.
 
@@ -193,7 +194,7 @@ def _by_trace(export: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], lis
 def _place(trace_id: str) -> int:
     """Return a number below `_PLACES` that depends only on the id of a trace or session.
 
-    It is a hash, because OpenTelemetry's samplers choose traces by the bits of the id itself. This host's choice among
-    the traces that a sampler let through must not depend on the same bits.
+    The number is a hash of the id, because OpenTelemetry's samplers choose traces by bits of the id itself. This host
+    must not choose by the same bits among the traces that a sampler let through.
     """
     return int(sha256(trace_id.encode()).hexdigest()[:14], 16)

@@ -1,10 +1,10 @@
 """Groups spans from exporters by trace, and scores each trace once, when it is complete.
 
-A trace arrives in batches of ended spans; each service that takes part in the trace sends its own batches. It counts as
-complete `QUIET_S` seconds after its last span if it has a root, and after `SILENT_S` seconds if it has none. The traces
-of a session can be scored together. The exporter's URL may set other seconds. Later spans are refused. Until it is
-scored, a trace is only in memory, as JSON. Workspaces share memory and processor time: however many spans one workspace
-sends, a quarter of the memory is left for other workspaces.
+A trace arrives in batches of ended spans; each service that takes part in the trace sends its own batches. A trace with
+a root counts as complete `QUIET_S` seconds after its last span, a trace without a root after `SILENT_S` seconds. The
+traces of a session can be scored together. The exporter's URL may set other seconds. Later spans are refused. Until a
+trace is scored, it is only in memory, as JSON. Workspaces share memory and processor time: however many spans one
+workspace sends, a quarter of the memory is left for other workspaces.
 """
 
 import asyncio

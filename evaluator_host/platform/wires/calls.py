@@ -123,7 +123,7 @@ class WireCalls:
         )
 
     def audited(self, request: Request, verb: str) -> AuditedCall:
-        """Return a context manager that writes the audit entry of a call. It is for calls that evaluate no row."""
+        """Return a context manager that writes the audit entry of a call. Use it for calls that evaluate no row."""
         return AuditedCall(self.access, caller_of(request.scope), f"wires.{self.wire.name}.{verb}")
 
     def caller(self, request: Request) -> KeyHolder:

@@ -5,10 +5,10 @@ database therefore know the same sandboxes, and a restart loses none. A record i
 when its workspace has too many records. The environment, which may contain providers' keys, is encrypted in the same
 way as secrets.
 
-A process that runs a second script in a sandbox leases the sandbox's record: from then on the process reads the record
-at most every quarter of a second, not for each script, and the record is marked as leased. A request that changes or
-deletes a leased record is answered only when every lease has ended, so that afterwards no process starts a script with
-the old record.
+A process that runs a second script in a sandbox leases the sandbox's record, and marks it as leased. From then on, the
+process reads the record at most every quarter of a second, not for each script. A request that changes or deletes a
+leased record is answered only when every lease has ended, so that afterwards no process starts a script with the old
+record.
 """
 
 import asyncio
@@ -243,7 +243,7 @@ class Records(Repository):
         self._leases.pop((record.workspace, record.id), None)
 
     def _content(self, record: SandboxRecord) -> str:
-        """Convert a record to the JSON that is stored. This is slow if it encrypts an environment."""
+        """Convert a record to the JSON that is stored. Slow if an environment has to be encrypted."""
         sealed = None
         if record.env:
             text = encode_json(record.env).decode()

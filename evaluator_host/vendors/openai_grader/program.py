@@ -1,7 +1,7 @@
 """Computes the scores of graders without code. This file runs in a sandbox, as an evaluator of contract `evaluate`.
 
-`inputs` is `{"action": "grade", "grader", "item", "sample"}` or `{"action": "calculate", "formula", "scores"}`. It
-returns `{"score": float, "error": OpenAI's name for the error or "", "details": text}`, and needs no package.
+`inputs` is `{"action": "grade", "grader", "item", "sample"}` or `{"action": "calculate", "formula", "scores"}`. The
+program returns `{"score": float, "error": OpenAI's name for the error or "", "details": text}`, and needs no package.
 """
 
 import ast

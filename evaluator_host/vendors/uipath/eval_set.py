@@ -1,7 +1,7 @@
 """Reads eval sets in both formats: the documented one, and the one that UiPath's command line reads.
 
-A test case from before version 1.0 has `expectedOutput` in place of criteria. It is converted as UiPath's command line
-does: every evaluator of the set gets criteria.
+A test case from before version 1.0 has `expectedOutput` in place of criteria. Such a test case is converted as UiPath's
+command line does: every evaluator of the set gets criteria.
 
 Every fault is reported with its JSON path. Notes report the parts of an eval set that this host ignores.
 """

@@ -2,8 +2,8 @@
 
 The import makes the host's light modules available: small modules that replace the package.
 
-Use it as a plugin of pytest, `pytest -p evaluator_host.vendors.uipath.local`, or import it in a `conftest.py`. These
-modules need opentelemetry-sdk. An installed package `uipath` takes precedence.
+Use this module as a plugin of pytest, `pytest -p evaluator_host.vendors.uipath.local`, or import it in a `conftest.py`.
+The light modules need opentelemetry-sdk. An installed package `uipath` takes precedence.
 """
 
 import sys

@@ -57,7 +57,7 @@ class Layout:
 
 
 def find_layout(root: Path, *, folder: str | None = None) -> Layout:
-    """Return a project's layout. It has the given `folder`, otherwise the existing one, otherwise UiPath's default.
+    """Return a project's layout: with the given `folder`, else with an existing one, else UiPath's default.
 
     Raises:
       InvalidRequest: the project has both folders, or `folder` is neither `evals` nor `evaluations`.

@@ -1,7 +1,7 @@
 """Runs promptfoo's Python assertions (dialect `promptfoo`): a function `get_assert(output, context)`, or inline code.
 
-An inline assertion is an expression or the body of a function. It may contain variables, such as `{{name}}` and
-`{{a.b}}`. For each row, their values are put into the code before it is compiled.
+An inline assertion is an expression or the body of a function. The code may contain variables, such as `{{name}}` and
+`{{a.b}}`. For each row, their values are put into the code before the code is compiled.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Records an evaluator's failed imports, including those that the code catches, so that the host learns of them.
 
-A last import finder gets every import that no other finder resolves. It records only imports in the evaluator's own
-code, not those in packages, and skips an import if the code binds another module to the same name.
+A last import finder gets every import that no other finder resolves. This finder records only imports in the
+evaluator's own code, not those in packages, and skips an import if the code binds another module to the same name.
 """
 
 from __future__ import annotations

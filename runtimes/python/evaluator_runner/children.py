@@ -97,8 +97,8 @@ def interpreters_left() -> bool:
 def content(header: dict[str, Any], body: bytes) -> bytes:
     """Return the content of the file from which child processes load the evaluator.
 
-    The content is the load frame, with only those fields of the header that are in `_HEADER`. It has no secrets,
-    because children inherit them as environment variables.
+    The content is the load frame, with only those fields of the header that are in `_HEADER`. The file has no secrets,
+    because children inherit these as environment variables.
     """
     head = jsontext.encode({name: header[name] for name in _HEADER}).encode()
     return len(head).to_bytes(4, "big") + head + body

@@ -2,8 +2,8 @@
 
 `inputs.get("expcted") == outputs.get("anwser")` is true in every row that has neither. Only comparisons that every call
 makes count, and only if the code neither tests nor changes the values. There is no warning if the row lacks only one of
-the two values, and the code also compares the other value with a value that the row has, or decides by something else
-if the two values differ. The same rules apply to JavaScript.
+the two values, and the code has another way to decide: it also compares the other value with a value in the row, or
+goes on if the two values differ. The same rules apply to JavaScript.
 """
 
 from __future__ import annotations

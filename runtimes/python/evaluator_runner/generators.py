@@ -2,8 +2,8 @@
 
 Rows are forks of the loaded process. Without this module, an unseeded generator would repeat its numbers in every row,
 and the callback of `random`, which reseeds after a fork, would discard a seed. This module handles `random`,
-`numpy.random` and `torch`. It watches these modules from their import on, because the state of a generator does not
-show where its seed came from.
+`numpy.random` and `torch`. It watches them from their import on, because the state of a generator does not show where
+its seed came from.
 """
 
 from __future__ import annotations

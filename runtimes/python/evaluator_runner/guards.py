@@ -1,6 +1,6 @@
 """Guards the built-ins, imports and attribute access of running code under the restricted policy.
 
-The sandbox is the security boundary. These guards only limit evaluators to what a scoring function needs.
+The sandbox is the security boundary. The guards in this module only limit evaluators to what a scoring function needs.
 """
 
 from __future__ import annotations

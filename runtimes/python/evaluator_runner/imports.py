@@ -1,4 +1,4 @@
-"""Reads an evaluator's syntax tree, and finds the imports that are not installed. It does not run the code."""
+"""Reads an evaluator's syntax tree, and finds the imports that are not installed. The code is not run."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ class Function:
 
 
 class Outline:
-    """The definitions and imports of a module. They are empty for code that does not parse.
+    """The definitions and imports of a module; both are empty for code that does not parse.
 
     Attributes:
       functions: Functions by name; a name that is defined twice has its last definition.

@@ -2,8 +2,8 @@
 
 User code connects to a loopback port of this sandbox; the runner and the host exchange the bytes in frames.
 
-The sandbox's network has only a loopback address, and this process passes bytes on without reading them. It accepts
-connections only while a row runs or the code is loaded, and ends them with the row.
+The sandbox's network has only a loopback address, and this process passes bytes on without reading them. Connections
+are accepted only while a row runs or the code is loaded, and end with the row.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Compiles code under the restricted policy. It extends RestrictedPython to the syntax of ordinary evaluators."""
+"""Compiles code under the restricted policy.
+
+This module extends RestrictedPython to the syntax of ordinary evaluators.
+"""
 
 from __future__ import annotations
 

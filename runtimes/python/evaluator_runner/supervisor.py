@@ -1,7 +1,7 @@
 """Runs the runner's main loop: reads calls, writes answers, runs one row at a time and cleans up after each.
 
-The supervisor never runs user code. It decodes nothing that user code wrote, except the description of a loaded
-evaluator.
+The supervisor never runs user code. Of all that user code writes, the supervisor decodes only the description of a
+loaded evaluator.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Runs the template: a process that has imported the runner, and forks a sandbox for each request of the host.
 
 The host starts it with bubblewrap, in the root of a sandbox and with the right to make namespaces. Only the forked
-process reads the host's message about a sandbox (limits, identity, folders; never code or data of an evaluator):
-anything that the template itself reads would be in the memory of all later sandboxes. A forked process makes its own
+process reads the host's message about a sandbox (limits, identity, folders; never code or data of an evaluator).
+Anything that the template itself reads would be in the memory of all later sandboxes. A forked process makes its own
 namespaces and mounts, gives up its rights, installs the system call filter and becomes process 1 and the runner of its
 sandbox. The sandbox is isolated in the same way as one that bubblewrap starts with the arguments of the host's
 `bubblewrap_args`.

@@ -41,7 +41,7 @@ def _note(name: Any) -> None:
 
 
 def _noting(kind: Any) -> Any:
-    """Return a subclass of a socket class. It records hosts that refuse a connection and do not accept one later."""
+    """Return a subclass of a socket class, which records hosts that refuse a connection and do not accept one later."""
     asked: dict[int, Any] = {}  # addresses that have neither accepted nor refused yet, by the socket's descriptor
 
     def settle(place: Any, *, reached: bool) -> None:

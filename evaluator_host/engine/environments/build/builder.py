@@ -1,7 +1,7 @@
 """Runs uv and npm for builds, in a sandbox that has network access and can read only the tools of this host.
 
-Where bubblewrap does not work, the commands run as plain child processes. These do not run code from packages: they
-accept only wheels, and do not run install scripts. Source builds are refused.
+Where bubblewrap does not work, the commands run as plain child processes. Such processes do not run code from packages:
+they install only wheels, and do not run install scripts. Source builds are refused.
 """
 
 import asyncio
@@ -69,12 +69,12 @@ class Builder:
         dead hosts left there.
 
     Args:
-      home: The only folder that builds may write to. It contains both `downloads/` and `staging/`, because these share
-        files by hard links, which do not work across mounts.
+      home: The only folder that builds may write to. `downloads/` and `staging/` are both inside, because they share
+        files by hard links, and hard links do not work across mounts.
       file_mb: Largest file that a build may write, in MB. All files of a build together may have twice this size.
       memory_mb: Memory limit of one command and all processes that it starts.
       using_downloads: Keeps the downloads from being deleted while a command uses them. Only commands that run no code
-        of packages use it, so no package can delay a deletion.
+        of packages use this lock, so no package can delay a deletion.
     """
 
     def __init__(
@@ -138,8 +138,9 @@ class Builder:
     async def run_sources(self, command: Command, timeout_s: float, *, also: Sequence[Path] = ()) -> Finished:
         """Run a command that may execute package code; `packages.resolve.resolve` gets this method as its `builder`.
 
-        The command sees the machine's compilers. It does not see downloads of other builds, because package sets share
-        these files. The command's own download cache is deleted afterwards. If the host is root, the command runs as a
+        The command sees the machine's compilers. The command does not see downloads of other builds, because package
+        sets share the downloaded files. The command's own download cache is deleted afterwards. If the host is root,
+        the command runs as a
         user id that nothing else uses.
 
         Raises:

@@ -1,7 +1,7 @@
 """Runs one build command in bubblewrap with limits, and leaves no process or cgroup behind.
 
 `DiskWatch` ends a command before it fills the disk. Other builds use some of the same folders, so `DiskWatch` counts
-the bytes that the command's processes wrote (`wchar` of proc(5)). These do not include writes to mapped files.
+the bytes that the command's processes wrote (`wchar` of proc(5)). This count does not include writes to mapped files.
 Therefore `DiskWatch` also measures the folders that only this build uses, and the larger number counts.
 """
 

@@ -1,8 +1,8 @@
 """Pushes and pulls images of package sets over the HTTP API of a container registry.
 
 The requests follow the OCI distribution specification 1.1. An image has one layer with the files of the set and one
-with the record. It also has the set's digest as a tag, `sha256-…`, so that hosts find it by the digest of a lock. The
-credentials are those of `docker login`. They never reach a sandbox.
+with the record. The image's tag is the set's digest, `sha256-…`, so that hosts find the image by the digest of a lock.
+The credentials are those of `docker login`, and never reach a sandbox.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """Reads and checks the image in which a package set is stored in a container registry.
 
-Nothing in a pulled image is executed here. The checks prove that a set is complete and matches its lock. They do not
-protect against people who may write to the registry, because they can publish other files with a genuine lock. If
-others may write to a registry, pull by the digest that `push` returned (`…@sha256:…`).
+Nothing in a pulled image is executed here. The checks prove that a set is complete and matches its lock. The checks do
+not protect against people who may write to the registry, because such people can publish other files with a genuine
+lock. If others may write to a registry, pull by the digest that `push` returned (`…@sha256:…`).
 
 Pulled tars are unpacked without `tarfile`'s data filter, because Python before 3.11.4 (Debian 12) does not have it. The
 filter also accepts hard links, a second file of the same name and absolute paths (with the slash removed). A package

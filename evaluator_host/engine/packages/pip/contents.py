@@ -1,12 +1,12 @@
 """Finds a package's newest version that a runtime can load, and which imported names its wheel has.
 
-This is a separate program, so that a slow index or a large file does not block a host. It does not run code from
-wheels.
+This is a separate program, so that a slow index or a large file does not block a host. The program does not run code
+from wheels.
 
-Its argument is a JSON file like that of `versions`, with two more keys: `range` (`<82`), and `wanted`, the names that
-code reads from each module: `{"schema": ["Schema"]}`. It prints `{"found", "version", "has", "source_only"}`: whether
-the index has the package; the newest version, or null if no version has a wheel that fits; for each module the names
-that the wheel has, or null if the wheel lacks the module; and whether no version has any wheel.
+The program's argument is a JSON file like that of `versions`, with two more keys: `range` (`<82`), and `wanted`, the
+names that code reads from each module: `{"schema": ["Schema"]}`. The program prints `{"found", "version", "has",
+"source_only"}`: whether the index has the package; the newest version, or null if no version has a wheel that fits; for
+each module the names that the wheel has, or null if the wheel lacks the module; and whether no version has any wheel.
 """
 
 import ast

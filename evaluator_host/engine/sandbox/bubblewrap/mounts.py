@@ -144,8 +144,8 @@ def _third_party(source: Path) -> list[Path]:
 def compile_runner(folder: Path, python: PythonFacts) -> None:
     """Write byte code beside the Python runner if possible, so that sandboxes need not compile the runner.
 
-    The byte code contains the paths of files in the sandbox, so that it reveals no path of the host. It replaces byte
-    code that imports on the host have written, because that contains the host's paths.
+    The byte code contains the paths of files in the sandbox, so that it reveals no path of the host. Byte code that
+    imports on the host have written is replaced, because it contains the host's paths.
     """
     if not os.access(folder, os.W_OK):
         return

@@ -56,7 +56,7 @@ class BubblewrapProcesses:
     async def limit(self, init_pid: int, cgroup: Cgroup) -> None:
         """Move every process of the sandbox into a cgroup, which `remove` will remove.
 
-        Call this while the runner starts, before any code of the guest runs: the kernel takes 10 to 20 ms for the move
+        Call this while the runner starts, before any code of the guest runs. The kernel takes 10 to 20 ms for the move
         (an RCU grace period), about as long as an interpreter takes to start. Memory allocated before the move (less
         than 1 MB) still counts as memory of the host.
 

@@ -2,7 +2,7 @@
 
 Both backends enforce the same file, a seccomp profile in Docker's format. Docker reads the file itself; bubblewrap
 reads the program that `compile_policy` returns. The compiler supports only the part of the format that the policy uses.
-It refuses everything else, so that no rule is ignored.
+The compiler refuses everything else, so that no rule is ignored.
 """
 
 import json

@@ -108,8 +108,8 @@ def ended_long_ago(state: Mapping[str, Any], *, created: str, now: datetime) -> 
 
     A container that never started counts as ended when it was created.
 
-    When a host dies, its runners reach the end of their input and exit. This check finds containers of hosts that ran
-    in another pid namespace or on another machine: their process ids mean nothing here.
+    When a host dies, its runners reach the end of their input and exit. But process ids mean nothing in another pid
+    namespace or on another machine, so this check finds the containers of hosts there.
     """
     if state.get("Running"):
         return False

@@ -95,7 +95,7 @@ class ContainerPolicy:
 def container_policy(
     facts: EngineFacts, *, image: str, runtime: str | None, labels: Mapping[str, str], python_with_node: bool = False
 ) -> ContainerPolicy:
-    """Return the policy for containers of an image. It has our seccomp profile if the engine supports one.
+    """Return the policy for containers of an image, with our seccomp profile if the engine supports one.
 
     `python_with_node` says whether sandboxes for Python also have Node.
 

@@ -48,8 +48,8 @@ def is_instance(name: str) -> bool:
 def is_dead(instance: str) -> bool:
     """Return whether the process with that name has ended.
 
-    Return False if this process cannot find out: if the name has another form, if it is from another machine, boot or
-    pid namespace, or if this process has no free descriptors.
+    Return False if this process cannot find out: the name has another form, or comes from another machine, boot or pid
+    namespace, or this process has no free descriptors.
     """
     match = _NAME.fullmatch(instance)
     with suppress(OSError):  # this process has no free descriptors left
@@ -62,8 +62,8 @@ def has_abandoned(instance: str, folder: Path) -> bool:
 
     Several machines may share the folder.
 
-    The answer is True if the process has ended. It is also True if this host cannot tell whether the process has ended,
-    and nothing directly in the folder has changed for a day.
+    The answer is True if the process has ended. The answer is also True if this host cannot tell whether the process
+    has ended, and nothing directly in the folder has changed for a day.
     """
     match = _NAME.fullmatch(instance)
     with suppress(OSError):  # the file is gone, or this process has no free descriptors left

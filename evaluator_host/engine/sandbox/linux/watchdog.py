@@ -1,7 +1,8 @@
 """Enforces memory and process limits if no cgroup does: measures sandboxes, and kills sandboxes over a limit.
 
 The watchdog measures 20 times a second, so a guest may exceed its limit for a moment; RLIMIT_DATA stops faster
-allocation. It measures in a separate thread, so that measurements and the host's other work do not wait for each other.
+allocation. The watchdog runs in a separate thread, so that measurements and the host's other work do not wait for each
+other.
 """
 
 import asyncio

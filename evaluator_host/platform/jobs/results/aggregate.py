@@ -45,8 +45,8 @@ _CELLS: Final = 40  # cells along each axis of a plot's grid, so that it has at 
 class ValuesByName:
     """Collects the values of metrics, 8 bytes each, within a memory limit.
 
-    When there are too many values, half of the metrics lose all their values. These metrics are listed in `postponed`,
-    so that their values can be collected when all results are read again. `wanted` are the names of the metrics to
+    When there are too many values, half of the metrics lose all their values. `postponed` lists these metrics, so that
+    their values can be collected when all results are read again. `wanted` are the names of the metrics to
     collect (None for all); at most `most` metrics are collected.
     """
 

@@ -2,8 +2,8 @@
 
 Intervals are 95 % intervals. The interval of a fraction is Wilson's (Journal of the American Statistical Association
 22, 1927, p. 209). The interval of kappa (Cohen, Educational and Psychological Measurement 20, 1960, p. 37) follows from
-that of the accuracy, because kappa's standard error is 0 if all rows agree, however few they are. The weighted kappa
-has quadratic weights (Cohen, Psychological Bulletin 70, 1968, p. 213), for labels that are numbers.
+the interval of the accuracy, because kappa's standard error is 0 if all rows agree, even if there are few. The weighted
+kappa has quadratic weights (Cohen, Psychological Bulletin 70, 1968, p. 213), for labels that are numbers.
 """
 
 import itertools

@@ -1,7 +1,7 @@
 """Keeps each workspace within its daily budget for models, across all processes and hosts of one database.
 
-Before a process makes requests, it takes them from the day's budget in the database. It takes as many as are waiting,
-and some more if much of the budget is left. After a second it gives unused requests back. If the process does not know
+Before a process makes requests, it takes them from the day's budget in the database: as many as are waiting, and some
+more if much of the budget is left. After a second, the process gives unused requests back. If the process does not know
 whether the database made a change, the requests count as made, so that the budget is never exceeded.
 """
 

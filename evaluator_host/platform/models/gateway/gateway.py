@@ -1,7 +1,7 @@
 """Answers evaluators' requests to granted models: checks, budgets, recorded answers, and the provider itself.
 
-Evaluators are untrusted code. So the gateway itself builds each request to a provider. It uses the URL and the key of
-the registered model, and the JSON body of the evaluator's request, in which it sets the provider's name for the model.
+Evaluators are untrusted code. So the gateway itself builds each request to a provider. The request has the URL and the
+key of the registered model, and the JSON body of the evaluator's request, but with the provider's name for the model.
 The size of answers is limited, and the key is masked in them. In recorded answers, the evaluator's secrets are masked,
 too.
 """

@@ -53,7 +53,7 @@ class GrantedModel:
 class ModelDirectory:
     """The registered models of the operator and of workspaces.
 
-    `store` contains the models and secrets of workspaces. It is None on the command line.
+    `store` contains the models and secrets of workspaces. On the command line, `store` is None.
     """
 
     def __init__(self, settings: Settings, store: "Store | None") -> None:

@@ -1,7 +1,7 @@
 """Decides which hosts may be called for models that evaluators use.
 
 The setting EVALUATOR_HOST_JUDGE_HOSTS lists these hosts. If it is not set, the user of a host without keys can allow
-further hosts in the workbench: only programs on the same machine reach this host, and the middleware refuses requests
+further hosts in the workbench. Only programs on the same machine reach such a host, and the middleware refuses requests
 from other origins. If pasted code might reach the host itself, only the setting can allow hosts.
 """
 

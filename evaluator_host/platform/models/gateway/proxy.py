@@ -277,7 +277,7 @@ async def _pass_bytes(
 
 
 async def _read(reader: asyncio.StreamReader, row: RowTraffic) -> bytes:
-    """Return the next bytes from the other host. They are empty at the end, or if the evaluator has waited too long."""
+    """Return the next bytes from the other host; `b""` at the end, or if the evaluator has waited too long."""
     while (left_s := row.remaining_s()) > 0:
         with suppress(TimeoutError):
             async with asyncio.timeout(left_s):

@@ -31,7 +31,7 @@ _UNNAMED: Final = Limits()
 
 
 class Sandboxes:
-    """Runs metrics in sandboxes. These last for one evaluation, or for all evaluations inside an `async with`.
+    """Runs metrics in sandboxes, which last for one evaluation, or for all evaluations inside an `async with`.
 
     Args:
       packages: Exact versions of the packages that the metric imports besides the SDK.

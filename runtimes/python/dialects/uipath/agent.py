@@ -1,7 +1,7 @@
 """Runs a UiPath agent project on a row's inputs in a sandbox. To the host, this program is an evaluator without scores.
 
-The host replaces `@project@` with the agent's packed files. They are unpacked when the program is loaded, and again for
-every row, because a row's files are removed when the row ends.
+The host replaces `@project@` with the agent's packed files. The files are unpacked when the program is loaded, and
+again for every row, because a row's files are removed when the row ends.
 """
 
 import asyncio

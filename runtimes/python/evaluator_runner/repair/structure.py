@@ -1,6 +1,6 @@
 """Searches the block structures that statements without indentation can have.
 
-A structure gives each statement a depth. It has to parse, and to follow these rules:
+A structure gives each statement a depth. A structure has to parse, and to follow these rules:
 
 - A line that ends in a colon opens a block. A block ends after `return`, `raise`, `continue` and `break`, and nothing
   follows if every branch has ended, so there is no unreachable code.

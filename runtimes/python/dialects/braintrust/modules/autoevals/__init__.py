@@ -1,4 +1,4 @@
-"""A light module that replaces `autoevals` (as in release 0.4.1). It has only the result class, `Score`.
+"""A light module that replaces `autoevals` (as in release 0.4.1), with only the result class, `Score`.
 
 To use the scorers of autoevals itself, pin the package.
 """

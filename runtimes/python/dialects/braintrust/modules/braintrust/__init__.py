@@ -1,4 +1,4 @@
-"""Light modules that replace `braintrust` (as in release 0.48.1). They support only scorers, and trace nothing."""
+"""Light modules that replace `braintrust` (as in release 0.48.1). Only scorers work, and nothing is traced."""
 
 from braintrust.score import Score as Score
 

@@ -1,4 +1,4 @@
-"""Light modules that replace `langsmith` (as in release 0.15.0). They have only the names that evaluators import.
+"""Light modules that replace `langsmith` (as in release 0.15.0), with only the names that evaluators import.
 
 Code can make a client, because files with evaluators often do. An experiment at the end of such a file does nothing,
 and its results cannot be used.

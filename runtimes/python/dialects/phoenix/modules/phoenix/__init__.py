@@ -1,4 +1,4 @@
-"""Light modules that replace `arize-phoenix-evals` (as in release 3.9.4). They support only code evaluators.
+"""Light modules that replace `arize-phoenix-evals` (as in release 3.9.4), for code evaluators only.
 
 Several distributions share the package name `phoenix`. The evaluator's pinned distributions are found before these
 modules.

@@ -44,7 +44,7 @@ class XMLParser(Parser):
         return next((one for one in answers if one is not None), None)
 
     def format_score(self, text):
-        """Return 0.2, plus 0.4 times the share of fields in the text, plus 0.2 each for a first and a last tag."""
+        """Return 0.2, plus 0.4 times the fraction of fields in the text, plus 0.2 each for a first and a last tag."""
         parsed = self.parse(text)
         mentioned = [[tag for tag in tags if f"<{tag}>" in text or f"</{tag}>" in text] for tags in self._fields]
         complete = any(getattr(parsed, tag) is not None for tags in self._fields for tag in tags)

@@ -1,4 +1,4 @@
-"""The argument and the result of a code-based evaluator. They refuse the same values as in the real package."""
+"""The argument and the result of a code-based evaluator. Both refuse the same values as in the real package."""
 
 _MISSING = object()
 
