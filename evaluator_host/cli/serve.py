@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 _BACKLOG: Final = 2048
 _FEWEST_DESCRIPTORS: Final = 64  # about as many file descriptors as an idle host with one sandbox has open
 # number of new objects after which garbage is collected; with Python's default of 700, decoding a body with a million
-# values would take twice as long, and all other threads would have to wait
+# values would take twice as long
 _COLLECTED_AFTER: Final = 10_000
 # seconds after the grace period to answer running calls, store results, and end sandboxes
 _STOP_S: Final = 4.8

@@ -61,8 +61,8 @@ _FEWEST_CONNECTIONS: Final = 64
 _THREAD_TURN_S: Final = 0.0005  # seconds after which a thread must release the interpreter: a tenth of Python's default
 _CUT_S: Final = 2.0  # seconds to answer running calls with 503 and stop their rows
 _SETTLED_S: Final = 10.0  # seconds after which most objects that live until the host ends have been created
-# seconds that an idle connection stays open: longer than clients and proxies keep it (5 to 60 s by default), because a
-# request that is on its way when the connection closes is lost
+# seconds that an idle connection stays open: longer than clients and proxies keep it (5 to 60 s by default), because
+# closing it would lose a request that is on its way
 _IDLE_S: Final = 75
 _FLUSH_S: Final = 1  # seconds to send the last responses
 _WIRES: Final[EntryPoint[Callable[..., ASGIApp]]] = EntryPoint("evaluator_host.platform.wires.routes:mount_wires")

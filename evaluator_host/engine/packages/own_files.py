@@ -430,7 +430,7 @@ class _Scripts:
         self._found = found
         self._beside = beside
         self._seen: set[Path] = set()
-        self._aliases: dict[Path, Aliases | None] = {}  # by folder
+        self._aliases: dict[Path, Aliases | None] = {}  # path aliases, by the folder to which they apply
 
     def follow(self, code: str, _file: Path) -> None:
         left = [(code, self._beside)]

@@ -42,7 +42,7 @@ from evaluator_host.types.redaction import Redactor
 _LAST_READ_S: Final = 0.01
 _AT_ONCE: Final = 64  # number of frames to handle before other tasks may run: one read may bring thousands
 _START_S: Final = 0.1  # seconds that a row's process or context may take to start
-# share of the time limit: if a stopped row ran for less than this by the runner's clock, the row does not count as
+# fraction of the time limit: if a stopped row ran for less than this by the runner's clock, the row does not count as
 # begun
 _BEGUN: Final = 0.5
 SEE_DOCTOR: Final = "Run `evaluator-host doctor` to see why"

@@ -68,7 +68,7 @@ def bind_javascript(row: Row, settings: EvaluatorSettings) -> Binding | Evaluati
     else:
         given.update(_alike(inputs, _TRUTHS))
     outputs = dict.fromkeys(_OUTPUTS, row.outputs)
-    if row.outputs is None:  # then an input may have the name of an output
+    if row.outputs is None:  # without outputs, an input may have the name of an output
         return Binding({"args": [{**given, **outputs, **row.inputs}]}, notes)
     return Binding({"args": [{**given, **row.inputs, **outputs}]}, notes)
 
@@ -99,7 +99,7 @@ def interpret(
         chosen = settings.score_output
         whole = with_inner(with_measure(with_score(returned.value)))
         if chosen is not None and isinstance(returned.value.get(chosen), int | float):
-            whole = {**whole, "score": returned.value[chosen], "name": None}  # the name is that of another score
+            whole = {**whole, "score": returned.value[chosen], "name": None}  # `name` may be the name of another score
         if (mean := _mean_inside(whole, language, chosen)) is not None:
             return mean
         returned = replace(returned, value=whole)

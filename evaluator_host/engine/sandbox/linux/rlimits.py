@@ -29,8 +29,8 @@ PYTHON_PROCESSES: Final = 8
 # needed, 4 libuv pool threads: 11. A supervisor next to a row process doubles that; esbuild (a Go program) adds 8 to 10
 # threads on two cores while a script is bundled.
 JAVASCRIPT_PROCESSES: Final = 32
-# gVisor's own kernel runs inside the container's cgroup and is a Go program: with room for 64 processes in all, three
-# of four sandboxes died while they started; with room for 128, none did (measured with runsc 2022-12-19).
+# gVisor's own kernel runs inside the container's cgroup and is a Go program. With room for 64 processes in all, three
+# of four sandboxes died while they started. With room for 128, none did (measured with runsc 2022-12-19).
 GVISOR_PROCESSES: Final = 128
 # gVisor's kernel takes 30 to 50 MB for itself.
 GVISOR_MEMORY_MB: Final = 64

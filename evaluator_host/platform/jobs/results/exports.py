@@ -95,7 +95,7 @@ class _Columns:
     Metrics without a column of their own share the column `metrics`.
     """
 
-    metrics: dict[str, None]  # names
+    metrics: dict[str, None]  # names of the metrics, in order
     row: tuple[str, ...]
     output: bool
 
@@ -114,7 +114,7 @@ def _flat(row: JobRow, columns: _Columns) -> list[Any]:
         *(result["reason"], error.get("code"), error.get("message"), result["timing_ms"]["run"]),
     ]
     output = [row.output] if columns.output else []
-    own = {} if result["score"] is None else {"score": result["score"]}  # as in the statistics
+    own = {} if result["score"] is None else {"score": result["score"]}  # the score is a metric, as in the statistics
     metrics, cells = {**result["metrics"], **own}, row.row
     more = {name: value for name, value in metrics.items() if name not in columns.metrics}
     return [

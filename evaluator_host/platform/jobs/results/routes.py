@@ -40,7 +40,7 @@ from evaluator_host.types.results import (
 _MISSING = describe_error(404, "There is no such job, or the job has no such evaluator.")
 _REFUSED = {**_MISSING, **describe_error(422, "The cursor belongs to another query, or the jobs cannot be compared.")}
 # maximum number of requests at a time that compute something from all results of a job on the event loop; a workspace
-# may run only as many as it leaves free for other workspaces
+# may use half of them
 _COMPUTED_AT_ONCE = 8
 
 

@@ -220,7 +220,7 @@ class Results(Repository):
             since = _BETWEEN_BYTES
             for one in page:
                 if since >= _BETWEEN_BYTES:
-                    await asyncio.sleep(0)  # as in `every`
+                    await asyncio.sleep(0)  # let other tasks run, as in `every`
                     since = 0
                 if one.metrics is None:
                     long = await self._database.fetch_value(select(table.metrics).where(chosen, table.row == one.row))
