@@ -1,4 +1,4 @@
-"""Makes the application without a running host, which is enough to list and describe its routes."""
+"""Makes the application without a running host, to list and describe its routes."""
 
 from functools import cache
 

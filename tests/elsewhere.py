@@ -1,4 +1,4 @@
-"""Another machine for tests: a network namespace, which can vanish. Needs root."""
+"""Another machine for tests: a network namespace that can vanish. This needs root."""
 
 import secrets
 import subprocess

@@ -1,4 +1,4 @@
-"""Runs the command line in processes that are forked from a process which has already imported it. They are real
+"""Runs the command line in processes that are forked from a process that has already imported it. These are real
 processes, and each saves a second of imports.
 
     ended = run(["keys", "list"], env=..., cwd=...)   # like subprocess.run: `returncode`, `stdout`, `stderr`

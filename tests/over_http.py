@@ -125,8 +125,9 @@ def _variables(**changes: Any) -> dict[str, str]:
 
 
 def calling_processes(server: Server) -> list[int]:
-    """Return the processes of a host that answer calls, except the first. They are the children of its forker that
-    listen at its port.
+    """Return the processes of a host that answer calls, except the first.
+
+    These processes are the children of the host's forker that listen at its port.
     """
     return [
         pid for forker in child_pids(server.process.pid) for pid in child_pids(forker) if _listens(pid, server.port)

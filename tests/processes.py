@@ -51,8 +51,9 @@ def own_seconds(pid: int) -> float:
 
 
 def seconds_below(pid: int) -> Iterator[tuple[int, float]]:
-    """Yield a process and all its descendants, each with its processor time. This includes the time of ended children
-    for which the process has waited.
+    """Yield a process and all its descendants, each with its processor time.
+
+    The time includes that of ended children for which the process has waited.
     """
     for one in process_tree(pid):
         with contextlib.suppress(psutil.NoSuchProcess):

@@ -20,9 +20,9 @@ _CONTAINERS = (Path("/sys/fs/cgroup/cpuacct/docker/cpuacct.usage"), Path("/sys/f
 
 
 class Meter:
-    """Adds the processor time of a part's tests to a report. It works in each process that runs tests.
+    """Adds the processor time of a part's tests to a report. A meter works in each process that runs tests.
 
-    Reading the times of all processes takes a tenth of a second, so this is done only at the end of a part.
+    Reading the times of all processes takes a tenth of a second, so the times are read only at the end of a part.
     """
 
     def __init__(self) -> None:
@@ -60,8 +60,9 @@ class Meter:
 
 
 class Recorder:
-    """Adds up the processor time of each part of the tests, and writes the sums at the end. It runs in the process that
-    distributes the tests.
+    """Adds up the processor time of each part of the tests, and writes the sums at the end.
+
+    The recorder runs in the process that distributes the tests.
     """
 
     def __init__(self) -> None:

@@ -136,7 +136,10 @@ def new_home(folder: Path) -> Path:
 
 
 def free_port() -> int:
-    """Return a free port. It is below the ports that the kernel gives to connections, so that no connection takes it."""
+    """Return a free port.
+
+    The port is below those that the kernel gives to connections, so that no connection takes it.
+    """
     while True:
         port = 10_000 + secrets.randbelow(20_000)
         with socket.socket() as probe, contextlib.suppress(OSError):

@@ -1,5 +1,6 @@
-"""Forks the processes of a test run from one process that has imported and collected the tests. Each process would need
-8 s and 400 MB to do this itself.
+"""Forks the processes of a test run from one process that has imported and collected the tests.
+
+If each process did this itself, it would need 8 s and 400 MB.
 
 xdist starts `python tests/workers.py NAME` for each of its processes. This program passes its standard input and output
 to the process that has collected the tests. The collecting process then forks a process, which continues as xdist's

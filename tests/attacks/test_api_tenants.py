@@ -82,8 +82,9 @@ def test_a_package_set_is_seen_by_those_who_asked_for_it(tenants: Tenants) -> No
 
 
 def test_the_same_code_of_two_workspaces_shares_no_sandbox(tenants: Tenants) -> None:
-    """Code of two workspaces never runs in the same sandbox: a row may see what an earlier row of its own workspace
-    left there, but nothing from another workspace.
+    """Code of two workspaces never runs in the same sandbox.
+
+    A row may see what an earlier row of the same workspace left there, but nothing from another workspace.
     """
     code = (
         "import os\nLEFT = '/tmp/left'\n"

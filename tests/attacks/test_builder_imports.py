@@ -1,5 +1,7 @@
-"""The host tries to import each package. It refuses a package that does harm in an error that names the package, and
-keeps nothing of the package; the next package set is not affected.
+"""The host tries to import each package.
+
+The host refuses a harmful package with an error that names the package, and keeps nothing of the package. The next
+package set is not affected.
 
 The guard is the trial import in an ordinary sandbox with limits (`environments.health`). Without `_refuse_harm`, each
 of these sets would be installed, with only a note.

@@ -82,7 +82,10 @@ async def service(index: Index, home: Path) -> AsyncIterator[Service]:
 async def permissive(
     open_index: Index, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[tuple[Service, Path]]:
-    """A host that allows source builds. It is configured with passwords for the index, although the index needs none."""
+    """A host that allows source builds.
+
+    The host is configured with passwords for the index, although the index needs none.
+    """
     home = tmp_path_factory.mktemp("permissive")
     proxy = f"http://carol:{PROXY_PASSWORD}@127.0.0.1:9"
     changes: dict[str, Any] = {

@@ -88,9 +88,7 @@ FIRST = {kind[0].name for kind in by_kind([*load_attacks(), *load_host_attacks()
 
 
 def marked(deployment: str, *others: object, name: str, first: bool = True) -> object:
-    """Return a test case. It is marked as long if it is not the first of its kind, or if the deployment is not
-    bubblewrap.
-    """
+    """Return a test case, marked as long if it is not the first of its kind, or if the deployment is not bubblewrap."""
     short = deployment == "bubblewrap" and first
     return pytest.param(deployment, *others, id=name, marks=[] if short else [pytest.mark.long])
 

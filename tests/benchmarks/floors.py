@@ -33,8 +33,9 @@ while head := channel.read(4):
 
 
 class ForkServer:
-    """A minimal Python server that gets requests over a pipe and forks for each request. It has no isolation, limits or
-    logs.
+    """A minimal Python server that gets requests over a pipe and forks for each request.
+
+    The server has no isolation, limits or logs.
     """
 
     def __init__(self) -> None:

@@ -1,12 +1,12 @@
 """`make bench ARGS=--quick`: compares the host's processor time with that of floors (bare mechanisms) in two minutes.
 
 The processor time of the host, its sandboxes and all their processes is nearly the same on a quiet and on a busy
-machine. It is compared with the processor time of a floor that does the same kind of work, because their ratio is
-nearly the same on all machines. Both are measured alternately. So work that mostly forks is compared with a bare fork
-server, and rows that need no separate process are compared with the same rows computed in one process. `ratios.json`
-has the ratios of the last measurement, which was made on a busy machine: on such a machine, the host has to wake up for
-an answer more often. `python -m tests.benchmarks.ratios` measures them again and writes the file. A ratio that has
-fallen by more than a fifth in two runs is a regression.
+machine. The host's time is compared with the time of a floor that does the same kind of work, because their ratio is
+nearly the same on all machines. Both times are measured alternately. So work that mostly forks is compared with a bare
+fork server, and rows that need no separate process are compared with the same rows computed in one process.
+`ratios.json` has the ratios of the last measurement, which was made on a busy machine: on such a machine, the host has
+to wake up for an answer more often. `python -m tests.benchmarks.ratios` measures them again and writes the file. A
+ratio that has fallen by more than a fifth in two runs is a regression.
 """
 
 import json

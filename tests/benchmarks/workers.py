@@ -99,8 +99,9 @@ def spent(hosts: dict[str, tuple[int, int]]) -> dict[str, Spent]:
 
 
 def _load(port: int, pid: int) -> Spent:
-    """Make calls over new connections. They are opened while the host is busy, so that the kernel spreads them over its
-    processes.
+    """Make calls over new connections.
+
+    The connections are opened while the host is busy, so that the kernel spreads them over its processes.
     """
     with ExitStack() as stack:
         requests = [_request(number) for number in range(EVALUATORS)]
@@ -143,11 +144,10 @@ def _request(number: int) -> bytes:
 
 
 def _call(connection: socket.socket, request: bytes) -> bool:
-    """Send one call and return whether it was answered. This does not use `http.client`, which takes as much processor
-    time as the host.
+    """Send one call and return whether it was answered.
 
-    A call may get no answer: the host closes connections that are idle for five seconds, which may happen on a busy
-    machine.
+    The call does not use `http.client`, because that takes as much processor time as the host. A call may get no answer:
+    the host closes connections that are idle for five seconds, which may happen on a busy machine.
     """
     answer = b""
     with suppress(ConnectionError):

@@ -62,8 +62,9 @@ class Look:
         return page
 
     async def _emptied(self) -> BrowserContext:
-        """Empty the storage of an earlier window's context, and return the context. Contexts are used again because a
-        new context would load the pages' code anew, which takes half a second.
+        """Empty the storage of an earlier window's context, and return the context.
+
+        Contexts are used again because a new context would load the pages' code again, which takes half a second.
         """
         if (self._browser, self._url) not in _KEPT:
             _KEPT[self._browser, self._url] = await self._new_context()

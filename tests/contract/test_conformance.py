@@ -348,8 +348,9 @@ async def test_each_row_finds_the_files_as_they_were_sent(service: Service, lang
 
 @pytest.mark.long
 async def test_an_idle_sandbox_takes_up_only_the_memory_that_it_uses(service: Service) -> None:
-    """The host counts the memory that an idle sandbox really uses. The evaluator keeps 40 MB in its module, so its idle
-    sandbox counts as 40 MB, and not as 256 MB, which is its limit.
+    """The host counts the memory that an idle sandbox really uses.
+
+    The evaluator keeps 40 MB in its module, so its idle sandbox counts as 40 MB, although its limit is 256 MB.
     """
     # a separate service, so that no other sandbox ends during the test
     async with open_engine(settings(service.pool.backend.name, idle_sandboxes=1), prewarm=True) as own:

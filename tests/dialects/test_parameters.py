@@ -268,8 +268,10 @@ def meant() -> list[Evaluator]:
 
 @BUBBLEWRAP
 async def test_no_function_is_silently_wrong(service: Service) -> None:
-    """No function is silently wrong: it gets the values that its parameters' names suggest, or is refused with a
-    reason, or has a warning that says why it scores 0 instead of 1.
+    """No function is silently wrong.
+
+    It gets the values that its parameters' names suggest, or the host refuses it with a reason, or a warning says why
+    it scores 0 instead of 1.
     """
     evaluators = meant()
     assert len(evaluators) > 60

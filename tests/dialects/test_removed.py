@@ -1,5 +1,6 @@
 """If all vendors' folders are removed from a copy of the host, the copy still answers calls, and runs judges and jobs.
-It has no vendor's routes.
+
+The copy does not have the routes of any vendor.
 """
 
 import os

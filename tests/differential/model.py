@@ -7,8 +7,10 @@ from tests.model_server import Fault, ModelServer, Reply, question_of
 
 
 def model_server() -> ModelServer:
-    """Return the model server for the cases. It refuses questions with `boom`, fails once for a question with `twice`,
-    and its answers depend only on the question.
+    """Return the model server for the cases.
+
+    The server refuses questions with `boom`, fails once for a question with `twice`, and its answers depend only on the
+    question.
     """
     server = Answers(completes=True)
 

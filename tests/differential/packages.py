@@ -15,8 +15,9 @@ _ENVIRONMENTS = DATA_DIR.parent / "real-packages"
 
 
 def real_python(pins: Path) -> Path:
-    """Return the Python interpreter of an environment with exactly these package versions. It has the same minor
-    version as the tests' Python.
+    """Return the Python interpreter of an environment with exactly these package versions.
+
+    The interpreter has the same minor version as the tests' Python.
     """
     digest = hashlib.sha256(f"{sys.version_info[:2]} {pins.read_text()}".encode()).hexdigest()[:16]
     home = _ENVIRONMENTS / f"{pins.stem}-{digest}"

@@ -1,8 +1,8 @@
-"""Calls every operation of `/v1` with a client that openapi-python-client generated. This runs in a separate process.
+"""Calls every operation of `/v1` with a client that openapi-python-client generated.
 
-Arguments: the host's URL, the URL of a model server, the URL of a webhook, and a file to which requests and responses
-are written as JSON Lines. The program prints how many operations it called. Each response is read into the generated
-class, so the document must describe the response.
+The program runs in a separate process. Its arguments are the host's URL, the URL of a model server, the URL of a
+webhook, and a file to which requests and responses are written as JSON Lines. The program prints how many operations it
+called. Each response is read into the generated class, so the document must describe the response.
 """
 
 import importlib

@@ -54,9 +54,7 @@ LONG = {"cli.md", "engine.md", "first-job.md", "import.md", "migration.md", "sca
 
 
 def marked(document: Path) -> object:
-    """Return the test case for a document. It is marked as long if the document has many commands or is about a single
-    vendor.
-    """
+    """Return the test case for a document; it is long if the document has many commands or is about a single vendor."""
     is_long = document.parent not in (ROOT, ROOT / "docs") or document.name in LONG
     return pytest.param(document, id=name(document), marks=[pytest.mark.long] if is_long else [])
 

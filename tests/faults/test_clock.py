@@ -1,6 +1,4 @@
-"""If the wall clock jumps, limits, ages and order stay right, because they depend on another clock, which does not
-jump.
-"""
+"""If the wall clock jumps, limits, ages and order stay right, because they depend on a clock that does not jump."""
 
 import ast
 from pathlib import Path

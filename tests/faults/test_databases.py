@@ -318,7 +318,7 @@ def until_listed(host: Scene) -> float:
 
 
 def assert_whole(host: Scene, job: JobReport) -> None:
-    """Check that the job ends, and that each row has exactly one result, which is right."""
+    """Check that the job ends, and that each row has exactly one result: the right one."""
     with Client(host.server.url) as client:
         host.until(lambda: client.jobs.get(job.id).status is not JobStatus.RUNNING, seconds=120)
         ended = client.jobs.get(job.id)

@@ -121,8 +121,9 @@ def test_an_interpreter_that_is_slow_to_free_its_memory_is_not_ended_by_force(tm
 
 
 def test_a_crash_of_native_code_says_in_the_log_where_it_was(tmp_path: Path) -> None:
-    """If native code crashes, the log says where. This can happen, for example, if a SQLite file is mapped and its file
-    system becomes read-only.
+    """If native code crashes, the log says where.
+
+    A crash can happen, for example, if a SQLite file is mapped and its file system becomes read-only.
     """
     with Server(log=tmp_path / "log") as server:
         server.process.send_signal(signal.SIGBUS)

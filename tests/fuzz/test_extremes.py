@@ -52,8 +52,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def test_every_integer_of_a_request_is_bounded() -> None:
-    """Every integer in a request has bounds. It must fit into the database, into the length of a file, and into every
-    JSON parser's integers.
+    """Every integer in a request has bounds.
+
+    The bounds fit the database, the length of a file, and every JSON parser's integers.
     """
     described = described_app().openapi()
     free = [

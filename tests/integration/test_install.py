@@ -137,8 +137,10 @@ def scores(folder: Path, names: Iterable[str], *command: str | Path, **environme
 
 @pytest.mark.long
 def test_the_wheel_scores_in_three_languages(installed: Path, tmp_path: Path) -> None:
-    """The wheel scores in three languages. It is made from the sdist; tests below install it with pip and uvx, using
-    the commands in docs/install.md.
+    """The wheel scores in three languages.
+
+    The wheel is made from the sdist. Tests below install the wheel with pip and uvx, using the commands in
+    docs/install.md.
     """
     scores(tmp_path, PROGRAMS, installed / "evaluator-host")
 

@@ -1,4 +1,7 @@
-"""A host is stopped, killed and started again, or started on a machine without a backend. It leaves nothing behind."""
+"""A host is stopped, killed and started again, or started on a machine without a backend.
+
+The host leaves nothing behind.
+"""
 
 import contextlib
 import json

@@ -156,8 +156,9 @@ def test_connections_are_spread_over_the_processes(host: Server) -> None:
 
 @pytest.mark.long
 def test_event_streams_of_a_key_are_counted_over_all_processes(host: Server) -> None:
-    """The limit on event streams of a key holds over all processes together: the first process counts the streams of
-    all processes, so the limit need not be divided between them.
+    """The limit on event streams of a key holds over all processes together.
+
+    The first process counts the streams of all processes, so the limit need not be divided between them.
     """
     slow = {
         "code": "import time\ndef evaluate(inputs, outputs, trace):\n    time.sleep(60)\n",

@@ -24,7 +24,7 @@ MONDAYS = "0 7 * * 1"
 
 
 class Receiver:
-    """A webhook that records its messages. It answers first with the given statuses, then always with 200."""
+    """A webhook that records its messages, and that answers first with the given statuses, then always with 200."""
 
     def __init__(self) -> None:
         self.messages: list[tuple[dict[str, str], bytes]] = []

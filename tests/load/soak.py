@@ -2,9 +2,9 @@
 
 The attacks are the selftest's attacks on the API, on neighbours and on the processor, and traces that are never
 complete. The program prints as JSON the answers and times of the other workspace (the neighbour), without and under
-attack, and the host's peak memory. It exits with 1 in each of these cases: an answer to the neighbour was wrong or
-refused; the neighbour's p95 under attack is over five times its p95 without attack; the host took over 600 MB or did
-not end well. The last line gives the reason.
+attack, and the host's peak memory. The program exits with 1 in each of these cases: an answer to the neighbour was
+wrong or refused; the neighbour's p95 under attack is over five times its p95 without attack; the host took over 600 MB
+or did not end well. The last line gives the reason.
 """
 
 import argparse

@@ -44,8 +44,9 @@ def test_a_workspace_that_attacks_changes_no_answer_of_another() -> None:
 
 
 def test_reproduced_attacks_leave_the_neighbour_and_the_next_start_alone() -> None:
-    """Attacks that were reproduced harm neither the neighbour nor the next start. This tries a few attacks of `python
-    -m tests.load.reproductions`; the selftest and other tests try most of them.
+    """Attacks that were reproduced harm neither the neighbour nor the next start.
+
+    The test tries a few attacks of `python -m tests.load.reproductions`; the selftest and other tests try most of them.
     """
     with temporary_folder(None, "reproductions-") as folder:
         found = reproduce(folder, ordinary=True, only=["odd-numbers", "lines-for-the-log", "package-of-nested-folders"])

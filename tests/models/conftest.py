@@ -60,8 +60,9 @@ async def granting(
 
 @pytest.fixture(scope="session")
 async def granted(provider: ModelServer, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Granting]:
-    """A service that grants models, only on bubblewrap. It is for tests of things that the host does in the same way on
-    both backends.
+    """A service that grants models, only on bubblewrap.
+
+    Tests of things that the host does in the same way on both backends use it.
     """
     async with granting_on("bubblewrap", provider, tmp_path_factory.mktemp("granted")) as made:
         yield made

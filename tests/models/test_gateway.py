@@ -97,8 +97,10 @@ _BODY = json.dumps({"model": "judge", "messages": [{"role": "user", "content": "
     indirect=["granting"],
 )
 async def test_real_clients_work_unchanged(granting: Granting, name: str) -> None:
-    """Real clients work unchanged. This tries one client for each header that can contain the key. The test of recorded
-    answers tries all clients, and test_pasted_judges.py tries further clients.
+    """Real clients work unchanged.
+
+    The test tries one client for each header that can contain the key. The test of recorded answers tries all clients,
+    and test_pasted_judges.py tries further clients.
     """
     judge = python_judge(name)
     if granting.service.pool.backend.name == "docker":
@@ -122,9 +124,10 @@ async def test_real_clients_work_unchanged(granting: Granting, name: str) -> Non
 )
 @pytest.mark.long
 async def test_a_required_recording_gives_the_same_scores_without_the_provider(granting: Granting, name: str) -> None:
-    """With only recorded answers, the scores are the same as with the provider. This test runs with every real Python
-    client and with Node's clients. On Docker it runs only in JavaScript; a test below runs Python on Docker, after the
-    provider is gone.
+    """With only recorded answers, the scores are the same as with the provider.
+
+    The test runs with every real Python client and with Node's clients, on Docker only in JavaScript; a test below runs
+    Python on Docker, after the provider is gone.
     """
     judge = node_judge("openai" if name == "node" else name) if name in ("node", "fetch") else python_judge(name)
     judge = replace(judge, models=("judge=recorded", "claude=recorded-claude"))

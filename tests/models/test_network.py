@@ -151,8 +151,9 @@ async def reaching(
 
 @pytest.fixture(scope="module")
 async def reached(web: WebServers, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Reaching]:
-    """A service that grants hosts, only on bubblewrap. It is for tests of things that the host does in the same way on
-    both backends.
+    """A service that grants hosts, only on bubblewrap.
+
+    Tests of things that the host does in the same way on both backends use it.
     """
     async with reaching_on("bubblewrap", web, tmp_path_factory.mktemp("reached")) as made:
         yield made

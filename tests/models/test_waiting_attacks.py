@@ -129,8 +129,9 @@ async def test_rows_that_compute_while_they_wait_give_way_to_those_that_run(
 
 @pytest.mark.long
 async def test_a_workspace_with_many_requests_leaves_room_for_those_of_others(tmp_path: Path) -> None:
-    """A workspace with many requests leaves room for the requests of others. It calls first, and its model never
-    answers.
+    """A workspace with many requests leaves room for the requests of others.
+
+    The workspace with many requests calls first, and its model never answers.
     """
     async with held_on("bubblewrap", tmp_path, waiting_rows=5, max_running_sandboxes=2) as (granting, held):
         evaluator = Evaluator(MANY, models=("judge",))

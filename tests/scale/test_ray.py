@@ -133,8 +133,9 @@ def test_more_workers_than_nodes_end_with_an_error_and_keep_no_node(cluster: Clu
 
 
 def test_the_example_of_the_document_runs(storage: str, cluster: Cluster) -> None:
-    """The example in the documentation runs. It has ten lines: Parquet on S3, a pinned numpy, scores written back to
-    S3.
+    """The example in the documentation runs.
+
+    The example has ten lines: Parquet on S3, a pinned numpy, scores written back to S3.
     """
     import pyarrow as pa  # noqa: PLC0415 - Ray Data installs this package
     import pyarrow.parquet as pq  # noqa: PLC0415 - as above

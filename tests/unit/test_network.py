@@ -78,8 +78,9 @@ COMMANDS = {f"vendors/uipath/cli/{name}.py" for name in ("eval", "run")}
 
 @pytest.mark.slow
 def test_only_uipaths_commands_request_network_access() -> None:
-    """Only UiPath's commands request network access. This checks in the source which modules have a field or parameter
-    for network access, pass it on, or use it.
+    """Only UiPath's commands request network access.
+
+    The test checks in the source which modules have a field or parameter for network access, pass it on, or use it.
     """
     having, asking, calling = set(), set(), set()
     for file in PACKAGE.rglob("*.py"):

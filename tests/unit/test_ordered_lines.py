@@ -1,5 +1,6 @@
-"""`run --out` writes results in the order of the rows. It waits for a slow row as long as the results of later rows fit
-into its memory limit.
+"""`run --out` writes results in the order of the rows.
+
+The command waits for a slow row as long as the results of later rows fit into its memory limit.
 """
 
 from io import BytesIO

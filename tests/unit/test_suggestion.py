@@ -1,5 +1,6 @@
-"""To suggest a column for outputs, the host compares the columns' names, then their values. It never suggests a column
-with inputs or expected answers.
+"""To suggest a column for outputs, the host compares the columns' names, then their values.
+
+The host never suggests a column with inputs or expected answers.
 """
 
 from typing import Any

@@ -45,9 +45,7 @@ def names(folder: Path) -> list[str]:
 
 
 def nest(root: Path, levels: int, *, name: str = "d", mode: int = 0o755) -> None:
-    """Make nested folders, each with a file of ten bytes. This uses descriptors, since the path is too long for one
-    call.
-    """
+    """Make nested folders, each with a file of ten bytes, by descriptors, since the path is too long for one call."""
     root.mkdir()
     folder = os.open(root, os.O_RDONLY)
     for _ in range(levels):

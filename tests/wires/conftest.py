@@ -36,7 +36,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyed]:
-    """A host with keys, secrets and tenants. It limits a body to 64 KB and a row to one second."""
+    """A host with keys, secrets and tenants, where a body may have 64 KB and a row may take one second."""
     folder = tmp_path_factory.mktemp("keyed")
     database = f"sqlite:///{folder / 'host.db'}"
     key = make_key("team", "team", url=database)

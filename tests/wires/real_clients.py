@@ -1,4 +1,7 @@
-"""Runs the platforms' own clients from PyPI and npm. They are installed once per machine, outside the checkout."""
+"""Runs the platforms' own clients from PyPI and npm.
+
+The clients are installed once per machine, outside the checkout.
+"""
 
 import hashlib
 import json

@@ -107,8 +107,10 @@ def test_coze_loop(client: httpx.Client) -> None:
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("part", range(3))
 def test_promptfoo(host: Server, part: int) -> None:
-    """promptfoo's cases have the same outcome here as with promptfoo. This sends all Python cases, but only one
-    JavaScript case for each outcome, since both languages use the same wire and `tests/dialects` has every case.
+    """promptfoo's cases have the same outcome here as with promptfoo.
+
+    The test sends all Python cases, but only one JavaScript case for each outcome, since both languages use the same
+    wire and `tests/dialects` has every case.
     """
     fitting = [case for case in cases_of("promptfoo") if {"output", "context"} <= case.row.variables.keys()]
     # the request names the contract, so a file with several functions needs an entry

@@ -46,8 +46,9 @@ def run(client: httpx.Client, grader: dict[str, Any], sample: str = "Paris", ite
 
 
 def test_every_case_ends_as_by_openai(client: httpx.Client) -> None:
-    """Every case has the same outcome as in OpenAI's grader. This runs only the cases with a sample that
-    `model_sample` can make from a string.
+    """Every case has the same outcome as in OpenAI's grader.
+
+    The test runs only the cases with a sample that `model_sample` can make from a string.
     """
     cases = [
         case for case in cases_of("openai_grader") if "output_text" in (case.row.variables or {}).get("sample", {})

@@ -51,8 +51,7 @@ class Capacity:
     """Counts the sandboxes of a pool and their memory.
 
     For a resting sandbox (one that runs no row), the memory that it uses counts. For any other sandbox, its memory
-    limit counts. One
-    sandbox always fits, even if its limit is larger than the pool's memory.
+    limit counts. One sandbox always fits, even if its limit is larger than the pool's memory.
 
     Attributes:
       running: Number of sandboxes that start, run or end, and so may use memory up to their limit.

@@ -24,7 +24,7 @@ class Expressions(ModelServer):
 
 
 def client_python() -> Path:
-    """Return the Python interpreter that has the client. It has the same minor version as the tests' Python."""
+    """Return the Python interpreter that has the client, with the same minor version as the tests' Python."""
     return real_python(PINS)
 
 

@@ -8,8 +8,9 @@ _NO_LIMIT = "'max_tokens' is not supported with this model"
 
 
 def judge_server(key: str | None = None) -> ModelServer:
-    """Return a server that answers with judgements. It refuses questions that contain `boom`, and fails once for a
-    question that contains `twice`.
+    """Return a server that answers with judgements.
+
+    The server refuses questions that contain `boom`, and fails once for a question that contains `twice`.
     """
     server = ModelServer(key=key)
 

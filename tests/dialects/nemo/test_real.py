@@ -1,6 +1,6 @@
 """If an evaluator pins NeMo's SDK, it gets that package, not the host's small replacement. Both give the same results.
 
-The package set has 140 packages. It is installed once, into the data directory that all test runs share.
+The package set has 140 packages, and is installed once, into the data directory that all test runs share.
 """
 
 import json

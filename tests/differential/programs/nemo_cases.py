@@ -1,4 +1,4 @@
-"""Evaluations for NeMo Evaluator. They run with the real package, and in every way in which this project can run them.
+"""Evaluations for NeMo Evaluator, which run with the real package, and in every way in which this project can run them.
 
 `cases(model)` returns the arguments of `Evaluator().run_sync` for each case, by name; `model` is the address of the
 model server.

@@ -177,8 +177,9 @@ def test_closing_the_row_socket_is_a_crash(runner: RunnerProcess) -> None:
 
 
 def test_load_cannot_speak_for_the_zygote(runner: RunnerProcess) -> None:
-    """Code cannot speak for the zygote while it loads. It can write to the zygote's control socket, but then the
-    sandbox ends, and nothing hangs.
+    """Code cannot speak for the zygote while it loads.
+
+    The code can write to the zygote's control socket, but then the sandbox ends, and nothing hangs.
     """
     code = "import os\nfor fd in range(3, 64):\n    try: os.write(fd, b'L' + bytes(64))\n    except OSError: pass\n"
     frame = runner.load(code + "def evaluate(a, b, c): return 1\n")

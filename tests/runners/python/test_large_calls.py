@@ -132,8 +132,9 @@ def test_a_channel_that_is_not_a_pipe_carries_large_calls_too() -> None:
 
 @pytest.mark.slow
 def test_nothing_of_a_large_call_is_copied_by_the_supervisor() -> None:
-    """The supervisor copies nothing of a large call. It keeps a copy only if the row's process starts late, which
-    cannot happen here.
+    """The supervisor copies nothing of a large call.
+
+    A copy is kept only if the row's process starts late, and that cannot happen here.
     """
     with RunnerProcess([sys.executable, "-I", "-S", "-B", "-c", PATIENT]) as runner:
         assert runner.load(SUMS).type == "loaded"

@@ -140,8 +140,7 @@ class Builder:
 
         The command sees the machine's compilers. The command does not see downloads of other builds, because package
         sets share the downloaded files. The command's own download cache is deleted afterwards. If the host is root,
-        the command runs as a
-        user id that nothing else uses.
+        the command runs as a user id that nothing else uses.
 
         Raises:
           Misconfigured: bubblewrap does not work on this machine.

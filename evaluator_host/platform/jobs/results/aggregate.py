@@ -46,8 +46,8 @@ class ValuesByName:
     """Collects the values of metrics, 8 bytes each, within a memory limit.
 
     When there are too many values, half of the metrics lose all their values. `postponed` lists these metrics, so that
-    their values can be collected when all results are read again. `wanted` are the names of the metrics to
-    collect (None for all); at most `most` metrics are collected.
+    their values can be collected when all results are read again. `wanted` are the names of the metrics to collect
+    (None for all); at most `most` metrics are collected.
     """
 
     def __init__(self, wanted: Collection[str] | None = None, *, most: int = NAMES) -> None:
