@@ -228,13 +228,13 @@ class ReportFiles:
         told = same.told(self.baseline, self.max_drop)
         err.print(plain(told))
         if not _have_ids(report, self._before):
-            err.print("rows are compared by position, because not all have an `id`: the data must have the same order")
+            err.print("rows are compared by position, because some have no `id`: keep them in the same order")
         err.print(plain(_changed_rows(report, self._before)))
         if self.max_drop is None or (same.drop is not None and not exceeds(same.drop, self.max_drop)):
             return {}
         if same.drop is None:
             err.print(
-                "--max-drop needs a row with a score in both runs, so the exit code is 1; if the ids of the rows "
+                "--max-drop needs a row with a score in both runs, so the exit code is 1. If the ids of the rows "
                 "change with each run, leave them out of the data: rows without ids are compared by position"
             )
         else:

@@ -307,7 +307,7 @@ async def test_jobs_over_two_data_sets_with_the_same_questions_are_compared(
     choices = page.get_by_role("dialog", name="Compare with another job").get_by_role("listitem")
     await expect(choices.first).to_contain_text("old-bot@1, length@1, completed")
     other = choices.filter(has_text=longer[4:12])
-    await expect(other).to_contain_text("completed, has another number of rows")
+    await expect(other).to_contain_text("completed, has a different number of rows")
     await choices.first.get_by_role("link").click()
     await expect(page).to_have_url(re.compile(f"/compare/{old}/{new}$"))
     await expect(page.get_by_role("row", name="data old-bot@1 new-bot@1")).to_be_visible()

@@ -170,7 +170,7 @@ def test_counts_of_passed_checks_are_a_share(value: Any, score: float, passed: b
 
 def test_a_share_of_passed_checks_is_reported() -> None:
     assert [one.message for one in result({"passed": 1, "total": 4}).warnings] == [
-        "the score is the share of the checks that passed: 1 of 4"
+        "the score is the fraction of the checks that passed: 1 of 4"
     ]
     assert refusal({"passed": 6, "total": 4}, EVALUATE, PY).message.startswith("`passed` is 6, which means neither")
 

@@ -303,7 +303,7 @@ class Settings(BaseSettings):
     replicas: int = Field(
         1,
         ge=1,
-        description="Number of hosts behind one load balancer; each gets its share of rate limits and event streams.",
+        description="Number of hosts behind one load balancer; each gets an equal part of rates and event streams.",
     )
     rate_limit_per_s: float | None = Field(
         None, gt=0, description="Requests per second for each key, once its burst is used up. Further requests get 429."

@@ -274,7 +274,7 @@ def _score(
     if needs_score:
         raise _Refused(_without_score(value, language))
     if (checks := counted_checks(value)) is not None and said.passed is None:
-        notes.append(Note("coerced", "the score is the share of the checks that passed: {} of {}".format(*checks)))
+        notes.append(Note("coerced", "the score is the fraction of the checks that passed: {} of {}".format(*checks)))
         return checks[0] / checks[1], None
     return (None if said.passed is None else float(said.passed)), said.passed
 

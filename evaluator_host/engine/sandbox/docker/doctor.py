@@ -78,7 +78,7 @@ def _image(image: str, labels: dict[str, str] | None, *, expected: str) -> Findi
         return Finding(
             "image",
             ok=False,
-            detail=f"{image} is out of date: it was built from other files than those of this host",
+            detail=f"{image} is out of date: its files differ from those of this host",
             fix=_BUILD,
         )
     return Finding("image", ok=True, detail=f"{image} is up to date: it was built from the files of this host")

@@ -57,7 +57,7 @@ function Choice({ job, onClose }: { job: JobReport; onClose: () => void }) {
                 {other.title} <span class="muted mono">{shortId(other.id)}</span>
               </Link>
               <span class="muted">
-                {[versionOf(other), oneLine(other.evaluators.join(", "), 60), other.status, rowsDiffer(job, other) && "has another number of rows"].filter(Boolean).join(", ")}, {ago(other.created_at)}
+                {[versionOf(other), oneLine(other.evaluators.join(", "), 60), other.status, rowsDiffer(job, other) && "has a different number of rows"].filter(Boolean).join(", ")}, {ago(other.created_at)}
               </span>
             </li>
           ))}

@@ -122,7 +122,7 @@ export function ModelDialog({ given, secrets, onClose, onSaved, onTested }: Mode
           </>
         }
       >
-        <p role="status">{added.outcome === null ? "The host is asking it a short question…" : <Outcome outcome={added.outcome} />}</p>
+        <p role="status">{added.outcome === null ? "The host is asking the model a short question…" : <Outcome outcome={added.outcome} />}</p>
         {failed && <p class="muted">The model is kept: change its address, its name or its key, and test it again in the list of models.</p>}
       </Dialog>
     );

@@ -133,7 +133,7 @@ export function AlertFields({ alert, onAlert }: { alert: AlertForm; onAlert: (al
         />
         <Field label="Bound" type="number" step="any" value={alert.value} onValue={(value) => set({ value })} error={hasBound(alert) ? null : "Enter a number."} />
       </div>
-      {alert.metric !== "failure_rate" && <p class="field-hint small">Failed rows do not count here, unless the job counts them as 0. To be told about failed rows, also create an alert on the share of failed rows.</p>}
+      {alert.metric !== "failure_rate" && <p class="field-hint small">Failed rows do not count here, unless the job counts them as 0. To be told about failed rows, also create an alert on the fraction of failed rows.</p>}
       <div class="field-row line">
         <Field label="Webhook (optional)" placeholder="https://hooks.example.com/…" value={alert.url} onValue={(url) => set({ url })} hint="These pages show the alert even without a webhook." spellcheck={false} autocomplete="off" />
         <Field label="Minimum number of rows" type="number" min={1} value={alert.minRows} onValue={(minRows) => set({ minRows })} />

@@ -5,7 +5,7 @@ import { rounded, shortId } from "../resources/format";
 export const METRICS: readonly { value: AlertMetric; label: string }[] = [
   { value: "mean", label: "Mean score" },
   { value: "pass_rate", label: "Pass rate (0 to 1)" },
-  { value: "failure_rate", label: "Share of failed rows (0 to 1)" },
+  { value: "failure_rate", label: "Fraction of failed rows (0 to 1)" },
 ];
 
 export const DAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"] as const;
