@@ -404,7 +404,7 @@ class DataVerbs(NamedVerbs[TransportT, DataFile]):
 
     @verb
     async def send(self, path: Path | str) -> DataFile:
-        """Store a file, unless it is there already. Put its digest into the field `data` of an evaluator.
+        """Store a file, unless the host already has it. An evaluator names the file by its digest, in the field `data`.
 
         Args:
           path: Path of the file.

@@ -48,7 +48,7 @@ class DataFiles:
     Args:
       folder: Folder in which the files are stored.
       most_bytes: Size limit of one file, and also of all files of a workspace in total.
-      reserve_bytes: Bytes that have to stay free on the disk.
+      reserve_bytes: Bytes that must stay free on the disk.
       unused_s: A layout that no evaluator has used for this many seconds is removed. This time must be longer than the
         life of a sandbox.
     """

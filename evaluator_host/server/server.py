@@ -290,7 +290,7 @@ async def serve_http(
     Signals are handled in the main thread only. Before listening on an address that other machines reach, call
     `require_key`.
 
-    `on_stop` is called when the host begins to stop. `part` are the services that this process runs; by default, all
+    `on_stop` is called when the host begins to stop. `part` says which services this process runs; by default, all
     services of the host.
 
     Raises:

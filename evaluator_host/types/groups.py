@@ -112,7 +112,7 @@ class Groups:
     def open(self, value: Json) -> _Group:
         """Return the group of a value.
 
-        If there is room, a new value gets a group of its own, unless the value is too long.
+        If there is room, a new value gets its own group, unless the value is too long.
         """
         key = _key(value)
         if (found := self._by_key.get(key)) is not None:

@@ -50,7 +50,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             mend=Mend.MAPPING,
         ),
         "empty_expected": WarningKind(
-            "the code reads the expected answer, which is empty or missing in the row",
+            "the code reads the expected answer, but the row has none, or an empty one",
             doubtful=True,
         ),
         "answer_cut": WarningKind(
@@ -92,7 +92,7 @@ WARNINGS: Final[Mapping[str, WarningKind]] = MappingProxyType(
             remedy="give it in `settings.config`, or in `app_params` of the row: a column, or one of its variables",
         ),
         "rounded_integer": WarningKind(
-            "the row has an integer beyond 2^53, which JavaScript rounds",
+            "the row has an integer beyond 2^53, and JavaScript rounds it",
             doubtful=True,
             remedy='set `settings.integers` to "bigint" or "text", or send it as text',
         ),
@@ -300,7 +300,7 @@ def doubt(*, rows: int, failed: int, numbers: int, doubted: int, warnings: Seque
         lacking = next((one for one in warnings if one.code == "entry_failed"), None)
         if lacking is None:
             return None
-        return f"{lacking.count} of {numbers} scores do not count an evaluator that failed: {lacking.message}"
+        return f"{lacking.count} of {numbers} scores leave out an evaluator that failed: {lacking.message}"
     why = next((one.message for one in warnings if one.doubtful), "see the warnings")
     return all_doubtful(numbers, why)
 

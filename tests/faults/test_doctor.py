@@ -355,7 +355,7 @@ def test_doctor_says_that_little_disk_is_left(machine: Machine) -> None:
     (told,) = [one for one in json.loads(done.stdout)["findings"]["host"] if not one["ok"]]
     assert told["name"] == "free disk"
     assert f"{machine.data} has " in told["detail"]
-    assert "256 MB have to stay free (EVALUATOR_HOST_FREE_DISK_MB); the operator has to make room" in told["detail"]
+    assert "256 MB must stay free (EVALUATOR_HOST_FREE_DISK_MB); the operator must make room" in told["detail"]
 
 
 @pytest.mark.long

@@ -286,7 +286,7 @@ def test_login_without_a_terminal_asks_for_nothing(url: str, tmp_path: Path) -> 
     (tmp_path / "one.py").write_text("def evaluate(inputs, outputs, trace):\n    return 1.0\n")
     for words in (["run", str(tmp_path / "one.py"), "--outputs", "a"], ["check", str(tmp_path / "one.py")]):
         here = forked.run([*words, "--sandbox", "none"], env=home)
-        assert (here.returncode, f"this runs on this machine; to run it on {url}" in here.stderr) == (0, True)
+        assert (here.returncode, f"this command runs on this machine; to run it on {url}" in here.stderr) == (0, True)
         for there in (["--url", url], ["--sandbox", "none", "--json"]):
             assert "on this machine" not in forked.run([*words, *there], env=home).stderr
     refused = forked.run(["login", "http://127.0.0.1:9"], env={**home, "XDG_CONFIG_HOME": str(tmp_path / "none")})

@@ -335,8 +335,8 @@ def test_large_numbers_agree_only_if_all_their_digits_do() -> None:
 
 def test_labels_of_another_kind_than_the_results_are_reported() -> None:
     assert of_pairs((1, 0.9), ("0", 0.2), (1, 1)).note == (
-        "people's labels are only 0 and 1, but 2 scores are neither; to compare labels with the verdict, use labels "
-        "such as yes and no"
+        "people's labels are only 0 and 1, but 2 scores are neither 0 nor 1; to compare labels with the verdict, "
+        "use labels such as yes and no"
     )
     assert of_pairs((1, 1), (0, 1), (0, 0)).note is None
     assert of_pairs((4, 0.8), (5, 1)).note == (

@@ -200,7 +200,7 @@ async def test_rows_that_replace_an_upload_count_instead_of_it(store: Store, tmp
 
 
 async def test_free_disk_is_kept(store: Store, tmp_path: Path) -> None:
-    with pytest.raises(MachineExhausted, match="have to stay free"):
+    with pytest.raises(MachineExhausted, match="must stay free"):
         await StorageUsage(store.database, Quota(reserve_bytes=1 << 60, data_dir=tmp_path)).require_room(WORKSPACE)
     await StorageUsage(store.database, Quota(reserve_bytes=1, data_dir=tmp_path)).require_room(WORKSPACE)
 

@@ -97,7 +97,7 @@ def test_codes_and_texts_that_a_sandbox_makes_up_are_bounded() -> None:
         ([with_notes(COERCED)], None),
         ([with_notes(COERCED, MISSING)], "1 of 1 scores are doubtful: the row has no outputs"),
         ([with_notes(MISSING), replace(LABELLED, warnings=(MISSING,))], "1 of 1 scores are doubtful: the row has no outputs"),
-        ([with_notes(Note("entry_failed", "exact: no")), SCORED], "1 of 2 scores do not count an evaluator that failed: exact: no"),
+        ([with_notes(Note("entry_failed", "exact: no")), SCORED], "1 of 2 scores leave out an evaluator that failed: exact: no"),
         ([with_notes(Note("made_up", "a code that the host does not know"))], None),
     ],
 )  # fmt: skip

@@ -37,7 +37,7 @@ class FoundEvaluator:
       where: Position of the evaluator in the imported file, such as `tests[0].assert[1]`.
       file: Path of the file that contains the code; None for code inside another document.
       config: `settings.config` of the evaluator.
-      sampling: Share of live traces to score, 0 to 1; None for the default.
+      sampling: Fraction of live traces to score, 0 to 1; None for the default.
       asks: Names of the models that the code calls, such as `judge` or `embedding`.
     """
 

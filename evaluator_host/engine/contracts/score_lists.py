@@ -18,7 +18,7 @@ _OVERALL: Final = (
     *("averageScore", "average_score", "avg_score", "meanScore", "mean_score", "weightedScore", "weighted_score"),
 )
 _GROUPS: Final = ("scores", "metrics", "checks", "criteria", "dimensions", "evaluations", "assertions")
-"""Keys under which an object without a score of its own has scores or verdicts by name."""
+"""Keys under which an object that has no `score` may have scores or verdicts by name."""
 _WRAPPERS: Final = ("result", "verdict", "judgment", "judgement", "judgeResult", "evaluation", "grade", "overall")
 """Keys under which an object may contain the evaluator's whole result: `{"verdict": {"pass": true}, "usage": {…}}`."""
 _MOST_WRAPPERS: Final = 3

@@ -57,7 +57,7 @@ _MACHINE: Final = {errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.
 _KILLED: Final = (-signal.SIGKILL, 128 + signal.SIGKILL)
 _KNOWN_NAMES: Final = Path(__file__).with_name("known_names.json")
 _KNOWN_PACKAGES: Final = Path(__file__).with_name("known_packages.json")
-# lowest similarity of names that count as close: that of two five-letter names that differ in one letter
+# lowest similarity of names that count as close, which two five-letter names have if they differ in one letter
 _CLOSE: Final = 0.8
 
 

@@ -23,6 +23,6 @@ def lacks_disk(folder: Path, reserve_bytes: int, more_bytes: int = 0) -> Machine
     if free - more_bytes >= reserve_bytes:
         return None
     return MachineExhausted(
-        f"{folder} has {free // _MB} MB of free disk, and {reserve_bytes // _MB} MB have to stay free "
-        "(EVALUATOR_HOST_FREE_DISK_MB); the operator has to make room"
+        f"{folder} has {free // _MB} MB of free disk space, but {reserve_bytes // _MB} MB must stay free "
+        "(EVALUATOR_HOST_FREE_DISK_MB); the operator must make room"
     )

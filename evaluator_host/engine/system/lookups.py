@@ -162,4 +162,4 @@ TENANT_NAMES: Final = Lookups()
 """Looks up names that callers chose; there is one for the whole process, because its threads are shared."""
 
 MODEL_NAMES: Final = Lookups()
-"""Looks up hosts of models that the operator allows; here each host gets a share, not each workspace."""
+"""Looks up hosts of models that the operator allows. It divides its threads among hosts, not among workspaces."""

@@ -223,7 +223,7 @@ class RowLimits:
 
     max_bytes: int  # size limit of all rows
     max_row_bytes: int  # size limit of a row
-    reserve_bytes: int  # bytes of the disk that have to stay free
+    reserve_bytes: int  # bytes of the disk that must stay free
 
 
 def write_upload(stage: Path, upload: Path, format_: Format, limits: RowLimits) -> DatasetFacts:

@@ -33,7 +33,7 @@ from evaluator_host.types.errors import StoreUnavailable
 from evaluator_host.types.jobs import Executor, JobStatus
 
 LOOK_EVERY_S: Final = 2.0  # seconds between two checks for jobs that other hosts have stored
-SILENT_S: Final = 15.0  # seconds without a heartbeat after which an owner counts as dead
+SILENT_S: Final = 15.0  # seconds without a heartbeat after which the host that runs a job counts as dead
 
 TURN_S: Final = 60.0  # seconds after which a running job that has stored something may be queued again
 LONG_TURN_S: Final = 600.0  # seconds after which any running job may be queued again

@@ -56,7 +56,7 @@ from evaluator_host.types.numbers import per_second
 
 _LOOKS_APART_S: Final = 0.1  # minimum number of seconds between two queries for all watchers
 _FIRST_LOOK_S: Final = 0.05  # seconds until a watched job is read again for the first time; doubled after each time
-LOOK_EVERY_S: Final = 0.5  # maximum number of seconds between two times
+LOOK_EVERY_S: Final = 0.5  # maximum number of seconds between two reads of a watched job
 _JOBS_AT_ONCE: Final = 50  # maximum number of jobs that are read and sent at a time
 _FIRST_JOBS: Final = 4  # number of jobs in the first part; few, since a mapping and a prompt may have 1 MB each
 _PART_BYTES: Final = 2 << 20  # bytes that the jobs in each later part should have
@@ -67,7 +67,7 @@ _COLUMN_CHARS: Final = 40  # maximum number of characters of a column's name in 
 _TRIES: Final = 3  # how many times to try to create a job; a try fails if the job's data set is replaced meanwhile
 
 _Chosen: TypeAlias = list[tuple[JobEvaluator, Evaluator]]
-"""The evaluators of a job, each with the copy of it that the job stores."""
+"""The evaluators of a job, each with the copy that the job stores."""
 Resolve: TypeAlias = Callable[[str, str], Awaitable[ResolvedEvaluator]]
 """Takes a workspace id and a reference (`exact-match`, `exact-match@3`); returns the evaluator, or raises NotFound."""
 
@@ -497,7 +497,7 @@ def _title(job: Job, evaluators: Sequence[EvaluatorTally], stored: StoredSpec) -
         return job.name
     names = [re.sub(r"@\d+$", "", one.label) for one in evaluators]
     more = [] if len(names) <= _NAMED else [f"{len(names) - _NAMED} more"]
-    rows = job.dataset_name or "rows of its own"
+    rows = job.dataset_name or "its own rows"
     answers = stored.mapping.get("outputs", NO_OUTPUTS[1])
     is_column = answers != NO_OUTPUTS[1] and not is_template(answers) and stored.target is None
     if is_column and len(answers) <= _COLUMN_CHARS:

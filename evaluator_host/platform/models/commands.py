@@ -45,7 +45,7 @@ _InputPrice = Annotated[float | None, typer.Option(min=0, help="Price of a milli
 _OutputPrice = Annotated[float | None, typer.Option(min=0, help="Price of a million tokens of answers.")]
 _CachedPrice = Annotated[
     float | None,
-    typer.Option(min=0, help="Price of a million cached tokens of requests. Default: that of other requests."),
+    typer.Option(min=0, help="Price of a million cached tokens of requests. Default: --input-price."),
 ]
 _Timeout = Annotated[float | None, typer.Option(help="Seconds to wait for an answer. Default: 60.")]
 _Retries = Annotated[int | None, typer.Option(min=0, max=10, help="Retries after a failed request. Default: 2.")]

@@ -69,7 +69,7 @@ def read_completion(body: Any) -> Completion:
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
-        raise BadAnswer("it has no choices[0].message; check that the base URL is that of an OpenAI-compatible API")
+        raise BadAnswer("it has no choices[0].message; check that the base URL belongs to an OpenAI-compatible API")
     facts = {"answered_by": body.get("model"), "finish_reason": choice.get("finish_reason")}
     known = {name: value[:200] for name, value in facts.items() if isinstance(value, str)}
     return Completion(_output(message, known.get("finish_reason")), {**known, **_usage(body.get("usage"))}, body)
@@ -85,7 +85,7 @@ def read_text(body: Any) -> Completion:
     choice = body["choices"][0]
     text = choice.get("text") if isinstance(choice, dict) else None
     if not isinstance(text, str):
-        raise BadAnswer("it has no choices[0].text; check that the base URL is that of an OpenAI-compatible API")
+        raise BadAnswer("it has no choices[0].text; check that the base URL belongs to an OpenAI-compatible API")
     if not text:
         raise _empty("the text is empty", choice.get("finish_reason"))
     return Completion(text, {**whole.facts, **_usage(body.get("usage"))}, body)
@@ -99,7 +99,7 @@ def read_whole(body: Any) -> Completion:
     """
     _require_answer(body)
     if not isinstance(body.get("choices"), list) or not body["choices"]:
-        raise BadAnswer("it has no choices; check that the address is that of an OpenAI-compatible API")
+        raise BadAnswer("it has no choices; check that the address belongs to an OpenAI-compatible API")
     return Completion(None, {}, body)
 
 

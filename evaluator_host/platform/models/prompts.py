@@ -46,7 +46,7 @@ def messages_of(target: Target, record: dict[str, Any]) -> list[Json]:
     Raises:
       BadTemplate: the record does not fit a template.
     """
-    if is_row(record):  # in such a record, the keys of `inputs` are the columns, so templates can name these keys, too
+    if is_row(record):  # if a record is a row, its columns are the keys of `inputs`, and templates can name them, too
         record = {**(record.get("inputs") or {}), **record}
     rendered: list[Json] = _rendered(_messages(target), record)
     return rendered

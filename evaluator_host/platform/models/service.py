@@ -93,7 +93,7 @@ class ModelService:
             if answer["code"] != UNREACHABLE:
                 error = f"HTTP {answer['status']}: {error}"
         elif (said := _said(answer["response"])) is None:
-            error = "the answer has no message; check that the URL is that of the API"
+            error = "the answer has no message; check that the URL belongs to the API"
         return ModelTest(error is None, said, error, latency_ms, used.input_tokens, used.output_tokens, used.cost)
 
     async def list_usage(self, workspace: str, *, days: int) -> list[DayUsage]:

@@ -57,7 +57,7 @@ class ModelHostTable(Table):
 
 
 class ModelAnswerTable(Table):
-    """Recorded answers of models. `digest` is that of the request. `content` (request and answer) is JSON."""
+    """Recorded answers of models. `digest` is the request's digest; `content` is JSON with request and answer."""
 
     __tablename__ = "model_answers"
     __table_args__ = (Index("ix_model_answers_workspace_id_created_at", "workspace_id", "created_at"),)

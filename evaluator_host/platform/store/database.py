@@ -211,7 +211,10 @@ class Database:
 
     @asynccontextmanager
     async def _connected(self, writing: Turns | None = None) -> AsyncIterator[AsyncConnection]:
-        """Yield a connection when the present task's workspace has its turn in `writing`, or among all connections."""
+        """Yield a connection when it is the turn of the present task's workspace.
+
+        The workspaces take turns among the writers (`writing`), or among all connections.
+        """
         turns, wait_s = (self._turns, _WAIT_S) if writing is None else (writing, None)
         async with AsyncExitStack() as held:
             try:
@@ -325,7 +328,7 @@ class Database:
     async def delete_rows(self, table: Any, chosen: ColumnElement[bool], *, at_once: int) -> int:
         """Delete chosen rows of a table, `at_once` at a time so that no writer waits long. Return the row count."""
         columns = list(table.primary_key.columns)
-        # with an order, SQLite would read the whole table to find out that no row is chosen
+        # with ORDER BY, SQLite would read the whole table to find out that no row is chosen
         if not await self.fetch_all(select(*columns).where(chosen).limit(1)):
             return 0
         key = tuple_(*columns)
@@ -333,7 +336,7 @@ class Database:
         # each part begins after the last one, because PostgreSQL would read the deleted rows again until it cleans up
         after: ColumnElement[bool] = true()
         while keys := [tuple(one) for one in await self.fetch_all(some.where(after))]:
-            # a range, because SQLite reads the whole table for a list of keys with two columns
+            # this is a range, because SQLite reads the whole table for a list of keys with two columns
             removed += await self.change_rows(delete(table).where(chosen, after, key <= keys[-1]))
             if len(keys) < at_once:
                 break

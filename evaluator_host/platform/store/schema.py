@@ -315,9 +315,7 @@ def _taken(take: Callable[[], bool], address: Address) -> bool:
     while not (taken := take()) and time.monotonic() < until:
         time.sleep(_LOOK_EVERY_S)
     if not taken:
-        _log.warning(
-            "another host is migrating the database %s, or hangs while it does. This host waits for its end", address
-        )
+        _log.warning("another host is migrating the database %s, or hangs while migrating it. This host waits", address)
     return taken
 
 

@@ -118,7 +118,7 @@ def require_not_emptied(address: Address, data_dir: Path) -> None:
         return
     for note in (data_dir / NOTES).glob("[!.]*"):
         if note.read_text(errors="replace") == str(address):
-            raise damaged(file, "the file is empty, though a host has used it (remove the file to begin anew)")
+            raise damaged(file, "the file is empty, though a host has used it (to begin again, remove the file)")
 
 
 def require_usable(address: Address) -> None:

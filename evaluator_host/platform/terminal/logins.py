@@ -51,7 +51,9 @@ def use_login() -> None:
 def tell_here() -> None:
     """Print that a command runs on this machine, and how to use the host of the last login, if there is one."""
     if (url := read_logins().url) is not None:
-        err.print(plain(f"this runs on this machine; to run it on {url}, where you are logged in, add --url {url}"))
+        err.print(
+            plain(f"this command runs on this machine; to run it on {url}, where you are logged in, add --url {url}")
+        )
 
 
 def key_for(url: str) -> str | None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from evaluator_host.platform.wires.calls import WireCalls
 
 MARGIN_S: Final = 0.5
-"""Seconds from the time limit of a row to that of its wire, and from the wire's time limit to that of its caller."""
+"""Seconds by which a wire's time limit is longer than a row's, and its caller's is longer than the wire's."""
 
 _SKEW_S: Final = 300
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})

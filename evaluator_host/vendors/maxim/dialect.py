@@ -28,7 +28,7 @@ _SPELLINGS: Final = (
     ("context", "contextToEvaluate", "context_to_evaluate"),
 )
 _CONTEXTS: Final = ("context", "contexts", "retrieved_contexts")
-_HINT: Final = "return a number, a bool or a string, by the response type of the evaluator"
+_HINT: Final = "return a number, a bool or a string, as the evaluator's response type requires"
 
 
 def bind(row: Row, settings: EvaluatorSettings) -> Binding | EvaluationError:

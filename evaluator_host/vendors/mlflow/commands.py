@@ -83,7 +83,9 @@ def _chosen(registered: list[RegisteredScorer], wanted: list[str]) -> list[Regis
     if not wanted:
         for one in registered:
             if not one.code:
-                err.print(plain(f"{one.name} has no code of its own (a judge, or built into MLflow); it is left out"))
+                err.print(
+                    plain(f"{one.name} is left out, because it has no code (it is a judge, or built into MLflow)")
+                )
         return [one for one in registered if one.code]
     return [by_name[name] if name in by_name else _of_file(name) for name in wanted]
 

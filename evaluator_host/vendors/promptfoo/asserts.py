@@ -193,14 +193,14 @@ _PACKAGE: Final = "the assert needs a package: write a python assert, and pin {}
 _PARSED: Final = "the assert is not available: write a python assert that parses the output with {}"
 _SPANS: Final = "the assert is not available: write a python assert that reads the spans in context['trace']"
 REASONS: Final = {
-    "latency": "the host does not record the time of an output: read it from `trace` in an evaluator of your own",
-    "cost": "the host does not record the cost of an output: read it from `trace` in an evaluator of your own",
+    "latency": "the host does not record the time of an output: read it from `trace` in your own evaluator",
+    "cost": "the host does not record the cost of an output: read it from `trace` in your own evaluator",
     "perplexity": "the host has no log probabilities",
-    "webhook": "evaluators have no network: score in an evaluator of your own instead",
+    "webhook": "evaluators have no network: score in your own evaluator instead",
     "human": "only people can score this assert",
     "select-best": "the assert compares the outputs of several models, but a row has one output",
     "max-score": "the assert compares the outputs of several models, but a row has one output",
-    "classifier": "the assert asks a classification model: register the model, and call it in an evaluator of your own",
+    "classifier": "the assert asks a classification model: register the model, and call it in your own evaluator",
     "moderation": "the assert asks a moderation model: write its categories as an llm-rubric instead",
     "guardrails": "rows do not contain the verdicts of a provider's guardrails: write an llm-rubric instead",
     "conversation-relevance": "the assert asks a model about each message: write an llm-rubric instead",

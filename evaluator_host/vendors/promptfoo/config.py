@@ -48,11 +48,11 @@ _REASONS: Final = {
     "transform": "the host does not transform outputs: do so in the evaluator, or before the import",
     "postprocess": "the host does not transform outputs: do so in the evaluator, or before the import",
     "contextTransform": "the host does not transform outputs: do so in the evaluator",
-    "weight": "the host does not combine asserts: each has a score of its own, without a weight",
-    "assertScoringFunction": "the host does not combine asserts: each has a score of its own",
-    "threshold": "the host does not combine asserts: each has a score of its own",
+    "weight": "the host does not combine asserts: each has its own score, without a weight",
+    "assertScoringFunction": "the host does not combine asserts: each has its own score",
+    "threshold": "the host does not combine asserts: each has its own score",
     "provider": "the host does not call promptfoo's providers: a judge asks the model that you name for the import",
-    "rubricPrompt": "an imported judge has a prompt of its own",
+    "rubricPrompt": "an imported judge has its own prompt",
     "metric": "",
 }
 _OTHER: Final = "the option works only in promptfoo itself"

@@ -87,7 +87,7 @@ def parse_executions(value: Json, *, named: str = "executions") -> list[Executio
         if value and all(isinstance(one, dict) for one in value.values()):
             return parse_executions([{"id": item, **one} for item, one in value.items()], named=named)
     if not isinstance(value, list) or not value:
-        raise InvalidRequest(f"{named} holds no executions; {_FORMS}")
+        raise InvalidRequest(f"{named} contains no executions; {_FORMS}")
     if all(_is_span(one) for one in value):
         return _of_trace_file(value, named)
     problems: list[Problem] = []

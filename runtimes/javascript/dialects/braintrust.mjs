@@ -10,9 +10,9 @@ import { LISTED, NAMED, PARAMETERS } from './steps.mjs';
 
 const KEYS = new Set(['input', 'output', 'expected', 'metadata', 'trace', 'id', 'tags']);
 
-/** Matches a declaration whose type is that of scorers of Braintrust or autoevals. */
+/** Matches a declaration with the type that Braintrust and autoevals have for scorers. */
 const TYPED = /\b(?:const|let)\s+([\w$]+)\s*:\s*(?:Eval)?Scorer\b/;
-/** Matches a declaration of such a type in the code itself. */
+/** Matches code that declares a type of that name itself. */
 const OWN_TYPE = /\b(?:type|interface)\s+(?:Eval)?Scorer\b(?:\s*<[^<>=]*>)?\s*[={]/;
 const OWN_ENTRY = /\bfunction\s+(?:evaluate|main)\b|\b(?:evaluate|main)\s*=/;
 const IMPORTED = /(?:\bfrom|\bimport|\b(?:import|require)\s*\()\s*["'](?:npm:)?(?:axiom|braintrust|autoevals|evalite|vitest-evals|@mastra\/core)(?:[@/][^"'\n]*)?["']/;

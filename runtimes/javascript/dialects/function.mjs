@@ -76,7 +76,7 @@ export function takesPair(parameters) {
   return hasOneOutput(names) && names.some((each) => TRUTHS.has(each));
 }
 
-/** Return parameters without a last one, after two or more, that only takes apart options, which all can be left out: `(prompt, choices, { steps = 3 } = {})`. With one before it, it may be the context of an assert. @param {import('../parameters.mjs').Parameter[]} parameters */
+/** Return parameters without the last one, if it only has options with defaults and follows two or more others: `(prompt, choices, { steps = 3 } = {})`. If it follows only one, it may be the context of an assert. @param {import('../parameters.mjs').Parameter[]} parameters */
 export function withoutOptions(parameters) {
   const last = parameters.at(-1);
   const isOptions = parameters.length > 2 && last?.optional && last.required?.length === 0 && !last.keys?.some((one) => KNOWN.has(one) || TEXTS.includes(one));

@@ -1,8 +1,8 @@
 // @ts-check
 'use strict';
 /**
- * The thread that runs user code: one row after another, each in a context of its own or of its batch. It sends the
- * supervisor the outcome of each row, and whether the worker can be trusted with another one.
+ * The thread that runs user code: one row after another, each in its own context or in the context of its batch. The
+ * thread sends the supervisor the outcome of each row, and whether the worker can be trusted with another row.
  *
  * It is CommonJS, because the loader for ES modules would cost every worker 10 ms and 0.7 MB.
  */

@@ -7,7 +7,7 @@ const GONE_MS = 2000; // time after which processes that still run are left alon
 const PAUSE = new Int32Array(new SharedArrayBuffer(4));
 
 /**
- * Kill every descendant of this process. In a sandbox of its own, also kill every other process, because a detached
+ * Kill every descendant of this process. In its own sandbox, also kill every other process, because a detached
  * process becomes a child of process 1. Return when they are gone, since a killed process ends only after its memory is
  * freed.
  *

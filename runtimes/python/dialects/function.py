@@ -474,7 +474,7 @@ class _Binding:
             names = " and ".join(f"`{one}`" for one in self._lists)
             yield (
                 f"`{self._found.name}` goes through {names} in pairs, so the host puts each of these values of the "
-                "row into a list of its own"
+                "row into a separate list"
             )
         if self._output is not None:
             yield f"if a row has no column `{self._output}`, this parameter gets the outputs"

@@ -178,7 +178,7 @@ class _Watch:
         if not self._entropy or mtrand is None or bits is None:
             return []
         default = mtrand._rand._bit_generator  # noqa: SLF001 - the generator behind numpy.random's functions
-        # the first entropy is that of numpy's default generator, which is created when numpy is imported
+        # the first entropy belongs to numpy's default generator, which is created when numpy is imported
         if len(self._entropy) == 1:
             return [] if self._numpy_seeded or not self._took_entropy(default) else [default]
         kind = bits.BitGenerator

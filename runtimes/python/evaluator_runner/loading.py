@@ -112,7 +112,7 @@ class Loading:
         left = known.pop("left") or supervisor.left_at_load()
         if left is not None:
             code, name = _LEFT[left]
-            message = f"loading the code left {name} behind, so each row loads it again in a process of its own"
+            message = f"loading the code left {name} behind, so each row loads it again in a separate process"
             known["notes"].append({"code": code, "message": message})
         self._answer("loaded", known, body)
         supervisor.flush_now()

@@ -70,7 +70,7 @@ def test_both_files_together_by_name_and_by_id() -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ([], "holds no executions"),
+        ([], "contains no executions"),
         ({"evaluationSetResults": []}, "has no outputs of the agent"),
         ({"evaluationSetResults": [{"evaluationName": "a", "agentExecutionOutput": None}]}, "--verbose"),
         ([SPAN], "has the attribute execution.id"),

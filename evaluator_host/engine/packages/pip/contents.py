@@ -67,7 +67,7 @@ class Contents:
 
     def __init__(self, wheel: zipfile.ZipFile) -> None:
         self._wheel = wheel
-        # the file of each module, by the module's path; None for a folder without a file of its own
+        # the file of each module, by the module's path; None for a folder that has no `__init__` file
         self._files: dict[str, zipfile.ZipInfo | None] = {}
         self._stubs: dict[str, zipfile.ZipInfo] = {}
         self._texts: dict[str, str] = {}  # texts of modules, by file name

@@ -26,7 +26,7 @@ _MISSING: Final = (
     "this host needs a key: ask its operator for one (`evaluator-host keys create NAME`). Commands take it from "
     "`evaluator-host login URL`, requests from `Authorization: Bearer eh_…`"
 )
-_RESET: Final = ". On a host of your own, `evaluator-host keys reset --open` deletes every key"
+_RESET: Final = ". If the host is yours, `evaluator-host keys reset --open` deletes every key"
 _INVALID: Final = "this key does not work: it is unknown, revoked or expired"
 
 

@@ -215,8 +215,8 @@ def _note(labelled: LabelledRows, human: Counter[str], said: Counter[str]) -> st
     if human.keys() <= _BINARY and (others := sum(count for name, count in said.items() if name not in _BINARY)):
         scores = "1 score is" if others == 1 else f"{others} scores are"
         notes.append(
-            f"people's labels are only 0 and 1, but {scores} neither; to compare labels with the verdict, use labels "
-            "such as yes and no"
+            f"people's labels are only 0 and 1, but {scores} neither 0 nor 1; to compare labels with the verdict, "
+            "use labels such as yes and no"
         )
     elif human and human.keys().isdisjoint(said) and not said.keys() <= _SAID:
         notes.append(

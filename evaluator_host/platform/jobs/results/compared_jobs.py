@@ -160,7 +160,7 @@ class JobComparisons:
         answers = {"outputs", "output", "trace", *map(column_of, mapped)}
         if (found := await asyncio.to_thread(rows_differ, self._folder, one, other, answers)) is not None:
             raise InvalidRequest(
-                f"the jobs have different rows ({_version_of(one)}, {_version_of(other)}): {found}; jobs can be "
+                f"the jobs have different rows ({_version_of(one)}, {_version_of(other)}): {found}; they can be "
                 "compared only if their rows are the same, in the same order, except for the answers; if only the "
                 "order differs, sort both files by the same column, upload them again, and run both jobs again"
             )

@@ -165,7 +165,7 @@ class Exchange:
                 tokens = tokens_of(await decode_large(text.encode()))
             except InvalidJson as error:
                 raise Rejected(
-                    502, "the model's answer is not JSON; check that its URL is that of the API", "bad_answer"
+                    502, "the model's answer is not JSON; check that its URL belongs to the API", "bad_answer"
                 ) from error
             finally:
                 used = self._count(tokens, len(data))

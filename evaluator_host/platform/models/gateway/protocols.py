@@ -179,7 +179,7 @@ class EventStream:
     def __init__(self, *, hides_usage: bool) -> None:
         self._hides_usage = hides_usage
         self._rest = bytearray()
-        self.tokens: Tokens | None = None  # as far as they are known
+        self.tokens: Tokens | None = None  # token counts of the answer, as far as they are known
         self.ended = False  # whether the last event has arrived; clients may then stop reading
 
     def feed(self, data: bytes) -> bytes:

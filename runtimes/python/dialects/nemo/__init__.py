@@ -192,7 +192,7 @@ class Metric:
         """Make the metric's input. If the row has no column `output`, the outputs to score are added as that column.
 
         With a model's whole `response`, row and candidate are as in NeMo's online runs: no column is added, and the
-        trajectory is that of the response.
+        trajectory comes from the response.
         """
         if response is not None:
             whole = response["agent"] if set(response) == {"agent"} else completed(response)

@@ -69,7 +69,7 @@ export default function CompareManyPage({ query }: PageProps) {
                   <When at={job.created_at} />
                 </span>
               </th>
-              <td>{job.dataset_name ?? <span class="muted">rows of its own</span>}</td>
+              <td>{job.dataset_name ?? <span class="muted">its own rows</span>}</td>
               {names.map((name) => (
                 <td key={name}>
                   <Cell job={job} name={name} first={jobs[0]!} comparisons={comparisons[index - 1] ?? []} />

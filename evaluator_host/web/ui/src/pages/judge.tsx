@@ -305,7 +305,7 @@ async function read(reference: string): Promise<Form> {
   const versions = await call<EvaluatorReport[]>("GET", `/v1/evaluators/${encodeURIComponent(name)}/versions`);
   const shown = versions.find((one) => String(one.version) === version) ?? versions[0];
   const judge = shown?.evaluator.judge as Judge | null | undefined;
-  if (!shown || !judge) throw new Error(`${name} is not a judge: it has code of its own.`);
+  if (!shown || !judge) throw new Error(`${name} is not a judge, because it has code.`);
   return formOf(judge, shown.evaluator.threshold);
 }
 

@@ -18,7 +18,7 @@ export function versionOf(job: JobReport): string | null {
 
 /** Links to a job's data set, or to the version of it that the job used. */
 export function DatasetName({ job }: { job: JobReport }) {
-  if (hasOwnRows(job)) return <span class="muted">{job.dataset_name === null ? "rows of its own" : `${job.dataset_name} (deleted since)`}</span>;
+  if (hasOwnRows(job)) return <span class="muted">{job.dataset_name === null ? "its own rows" : `${job.dataset_name} (deleted since)`}</span>;
   if (!isReplaced(job)) return <Link to={`/datasets/${encodeURIComponent(job.dataset)}`}>{job.dataset}</Link>;
   const version = versionOf(job)!;
   return (

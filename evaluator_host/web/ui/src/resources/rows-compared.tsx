@@ -203,7 +203,7 @@ interface ChangedProps {
   sides: readonly Side[];
   /** Rows to list; null for all. */
   only?: ReadonlySet<number> | null;
-  /** Whether the search for `only` has not ended or has failed, so that `only` is that of an earlier search. */
+  /** Whether `only` comes from an earlier search, because the present search has not ended or has failed. */
   searching?: boolean;
   /** Text after the number of rows in the title. */
   note?: string;

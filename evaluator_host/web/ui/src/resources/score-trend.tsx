@@ -38,7 +38,7 @@ export function ScoreTrend({ name }: { name: string }) {
               <Link to={`/jobs/${one.job}`}>{one.name ?? shortId(one.job)}</Link>
             </th>
             <td>{one.version ?? "–"}</td>
-            <td>{one.dataset ?? <span class="muted">rows of its own</span>}</td>
+            <td>{one.dataset ?? <span class="muted">its own rows</span>}</td>
             <td>
               {one.score.doubt === null ? <Score value={one.score.mean} /> : <span class="warn" title={one.score.doubt}>{rounded(one.score.mean)}, doubtful</span>}
             </td>

@@ -137,7 +137,7 @@ function Schedules({ found, alerts }: { found: Found<ScheduleReport>; alerts: re
               ))}
             </td>
             <td class="cell-text">
-              {one.evaluators.join(", ")} <span class="muted">over {one.dataset ?? "rows of its own"}</span>
+              {one.evaluators.join(", ")} <span class="muted">over {one.dataset ?? "its own rows"}</span>
             </td>
             <td>{one.next_runs[0] ? <time dateTime={one.next_runs[0]} title={moment(one.next_runs[0])} class="nowrap">{dayAndTime(one.next_runs[0])}</time> : <span class="muted">–</span>}</td>
             <td>
