@@ -62,6 +62,15 @@ def test_a_path_that_reaches_too_much_is_refused(reader: Any) -> None:
         reader.find_path(wide, "$..*..*")
 
 
+def test_the_paths_of_a_stream_may_reach_only_so_many_values_in_all_events() -> None:
+    """Each event is harmless alone, but a stream has thousands, and the host reads them in a thread that it cannot stop."""
+    event = "data: " + '{"a":' * 20 + "1" + "}" * 20
+    how = {"path": "$" + "..a" * 6, "field": "response_path", "trajectory_path": None, "joined": False}
+    agent_answers.read_stream([event], **how)
+    with pytest.raises(ValueError, match="more than"):
+        agent_answers.read_stream([event] * 20, **how)
+
+
 def test_answers_are_read_from_streams(reader: Any) -> None:
     lines = ["event: x", "note: {}", 'data: {"v": "a"}', 'data: {"v": "b", "t": [1]}', "data: [DONE]", "junk"]
     how = {"path": "$.v", "field": "response_path", "trajectory_path": "$.t"}

@@ -3,18 +3,33 @@
 import json
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any, Final
 
 _STEP: Final = re.compile(r"(\.\.?)([A-Za-z_][\w-]*|\*)|(\.\.)?\[(?:'([^']*)'|\"([^\"]*)\"|(-?\d+)|(\*))\]")
 _CHANNEL: Final = re.compile(r"[A-Za-z_][\w-]*")
-_MOST_VALUES: Final = 200_000
+_MOST_VALUES: Final = 1_000_000  # maximum number of values that paths may reach in one answer
 
 
 class AgentAnswerError(RuntimeError):
     """Raised when an agent's answer has no output."""
 
 
-def parse_path(path: str) -> list[tuple[bool, str | int]]:
+class _Reached:
+    """Counts the values that paths reach in one answer, which may be a stream of thousands of events."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_VALUES
+
+    def add(self, count: int, path: str) -> None:
+        """Count some values. Raise `ValueError` if paths have reached too many."""
+        self._left -= count
+        if self._left < 0:
+            raise ValueError(f"the JSONPath {path!r} reaches more than {_MOST_VALUES} values in the answer")
+
+
+@lru_cache(16)  # the same path is needed for each event of a stream
+def parse_path(path: str) -> tuple[tuple[bool, str | int], ...]:
     """Split a JSONPath such as `$.a[0]['b c'][*]..d` into steps.
 
     Each step is `(deep, name or position)`; if `deep` is true, the step finds the name at any depth.
@@ -24,7 +39,7 @@ def parse_path(path: str) -> list[tuple[bool, str | int]]:
     """
     at = 1 if path.startswith("$") else 0
     text = path if at else f"${'' if path.startswith('[') else '.'}{path}"
-    at, steps = 1, []
+    at, steps = 1, list[tuple[bool, str | int]]()
     while at < len(text):
         found = _STEP.match(text, at)
         if found is None:
@@ -33,22 +48,22 @@ def parse_path(path: str) -> list[tuple[bool, str | int]]:
         name = next(one for one in (found[2], found[4], found[5], found[6], found[7]) if one is not None)
         steps.append((deep, int(name) if found[6] is not None else name))
         at = found.end()
-    return steps
+    return tuple(steps)
 
 
-def find_path(value: Any, path: str) -> list[Any]:
-    """Return the values at a JSONPath.
+def find_path(value: Any, path: str, reached: _Reached | None = None) -> list[Any]:
+    """Return the values at a JSONPath. `reached` counts the values in other parts of the same answer.
 
     Raises:
       ValueError: the path is not valid, or reaches too many values.
     """
-    found = [value]
+    found, reached = [value], reached or _Reached()
     for deep, name in parse_path(path):
         tops, found = found, []
-        for count, one in enumerate(one for top in tops for one in (_below(top) if deep else (top,))):
-            found.extend(_children(one, name))
-            if count + len(found) > _MOST_VALUES:
-                raise ValueError(f"the JSONPath {path!r} reaches more than {_MOST_VALUES} values")
+        for one in (one for top in tops for one in (_below(top) if deep else (top,))):
+            children = _children(one, name)
+            reached.add(1 + len(children), path)
+            found.extend(children)
     return found
 
 
@@ -62,7 +77,7 @@ def _below(value: Any) -> Iterator[Any]:
         left.extend(reversed(inner))
 
 
-def _children(value: Any, name: str | int) -> Iterable[Any]:
+def _children(value: Any, name: str | int) -> list[Any]:
     if isinstance(value, list):
         if name == "*":
             return value
@@ -72,15 +87,15 @@ def _children(value: Any, name: str | int) -> Iterable[Any]:
     return list(value.values()) if name == "*" else [value[name]] if name in value else []
 
 
-def extract(value: Any, path: str, *, field: str, required: bool = True) -> Any:
+def extract(value: Any, path: str, reached: _Reached, *, field: str, required: bool = True) -> Any:
     """Return the last value at a JSONPath. If there is no value and `required` is false, return None.
 
     `field` is the name of the path in the error message.
 
     Raises:
-      ValueError: there is no value, and `required` is true.
+      ValueError: there is no value, and `required` is true; or paths have reached too many values.
     """
-    found = find_path(value, path)
+    found = find_path(value, path, reached)
     if not found and required:
         shown = str(value)[:500]
         raise ValueError(f"JSONPath '{path}' ({field}) did not match any value in agent response: {shown}")
@@ -118,10 +133,11 @@ def read_whole(answer: Any, *, path: str, field: str, trajectory_path: str | Non
     Raises:
       ValueError: the answer has no output.
     """
-    value = str(extract(answer, path, field=field))
+    reached = _Reached()
+    value = str(extract(answer, path, reached, field=field))
     found = None
     if trajectory_path:
-        found = extract(answer, trajectory_path, field="trajectory_path", required=False)
+        found = extract(answer, trajectory_path, reached, field="trajectory_path", required=False)
     return response_of(value, found)
 
 
@@ -134,21 +150,21 @@ def read_stream(
 
     Raises:
       AgentAnswerError: no event has an output, or an event is an error.
-      ValueError: the path is not valid.
+      ValueError: the path is not valid, or paths reach too many values in all events together.
     """
-    parts: list[str] = []
+    parts, reached = list[str](), _Reached()
     value = last = trajectory = error = None
     for line in lines:
         frame = _frame(line)
         if frame is None or frame[0] != "data" or frame[1] == "[DONE]":
             continue
         last = frame[1]
-        found = extract(last, path, field=field, required=False)
+        found = extract(last, path, reached, field=field, required=False)
         if found is not None:
             parts.append(found if isinstance(found, str) else str(found))
             value = found
         if trajectory_path:
-            known = extract(last, trajectory_path, field="trajectory_path", required=False)
+            known = extract(last, trajectory_path, reached, field="trajectory_path", required=False)
             trajectory = trajectory if known is None else known
         error = error or _error_in(last)
     if joined and parts:
