@@ -345,7 +345,13 @@ def test_scripts_come_by_the_aliases_of_their_project(
 
 @pytest.mark.parametrize(
     ("config", "specifier"),
-    [(WITH_PATHS, "openai"), ('{"compilerOptions": {"paths": {"@/*": ["../*"]}}}', "@/outside"), ("{", "@/lib/text")],
+    [
+        (WITH_PATHS, "openai"),
+        ('{"compilerOptions": {"paths": {"@/*": ["../*"]}}}', "@/outside"),
+        ("{", "@/lib/text"),
+        pytest.param('\\"' * 100_000, "@/lib/text", id="strings without an end"),
+        pytest.param("/* " * 66_000, "@/lib/text", id="comments without an end"),
+    ],
 )
 def test_a_script_that_no_alias_names_stays_where_it_is(root: Path, config: str, specifier: str) -> None:
     assert aliased(root, {"tsconfig.json": config}, specifier) == {}
