@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from typing import Final
 
@@ -129,7 +129,7 @@ class PrewarmedSandboxes:
         # specs for which sandboxes will be started when there is room
         self._wanting: OrderedDict[SandboxSpec, None] = OrderedDict()
         self._ready: OrderedDict[SandboxSpec, list[Sandbox]] = OrderedDict()
-        self._starting: dict[SandboxSpec, int] = {}
+        self._starting: Counter[SandboxSpec] = Counter()
         self._preimporter = Preimporter()
         # started sandboxes that still import packages, so that no caller may take them
         self._importing: list[Sandbox] = []
@@ -199,12 +199,7 @@ class PrewarmedSandboxes:
             recently = time.monotonic() - self._probed_at.get(spec, -PROBE_HOLDS_S) < PROBE_HOLDS_S
             if recently or self._closed or not self._capacity.fits(spec):
                 return
-            self._capacity.reserve(spec)
-            try:
-                sandbox = await start_sandbox(self._backend, spec, grace_s=self._grace_s)
-            except BaseException:
-                self._capacity.give_back(spec)
-                raise
+            sandbox = await self._start(spec)
             self.note_start(spec)
             self._throw_away(sandbox)
 
@@ -221,18 +216,19 @@ class PrewarmedSandboxes:
 
     async def _fill(self, spec: SandboxSpec) -> None:
         while not self._closed and self._missing(spec) and self._capacity.fits(spec):
-            self._capacity.reserve(spec)
-            self._starting[spec] = self._starting.get(spec, 0) + 1
+            self._starting[spec] += 1
             try:
-                sandbox = await start_sandbox(self._backend, spec, grace_s=self._grace_s)
-            except BaseException:
-                self._capacity.give_back(spec)
-                self._starting[spec] -= 1
-                raise
-            try:
-                await self._import(sandbox)
+                await self._import(await self._start(spec))
             finally:
-                self._starting[spec] -= 1
+                self._starting -= Counter([spec])  # `-=` removes specs of which no sandbox is starting
+
+    async def _start(self, spec: SandboxSpec) -> Sandbox:
+        self._capacity.reserve(spec)
+        try:
+            return await start_sandbox(self._backend, spec, grace_s=self._grace_s)
+        except BaseException:
+            self._capacity.give_back(spec)
+            raise
 
     async def _import(self, sandbox: Sandbox) -> None:
         """Import packages in a sandbox, then offer the sandbox to callers.
@@ -311,7 +307,7 @@ class PrewarmedSandboxes:
 
     def _missing(self, spec: SandboxSpec) -> bool:
         ready = self._ready.get(spec)  # None if the spec has been forgotten
-        return ready is not None and len(ready) + self._starting.get(spec, 0) < self._per_spec
+        return ready is not None and len(ready) + self._starting[spec] < self._per_spec
 
     def _put(self, sandbox: Sandbox) -> None:
         if self._closed or sandbox.spec not in self._ready:
