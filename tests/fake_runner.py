@@ -11,7 +11,8 @@ The output of a row is a word that decides how the row ends:
 - `garbage`: the answer is not a frame;
 - `misnamed`: the answer is for another row.
 
-Any other output scores 1. The code `bad` cannot be loaded.
+Any other output scores 1. The code `bad` cannot be loaded. Code that begins with `bundle` comes back as a bundle of a
+megabyte.
 """
 
 import asyncio
@@ -29,11 +30,14 @@ from evaluator_host.types.evaluator import Environment, SandboxSpec
 
 
 class FakeLink:
-    """The link to one fake sandbox. `calls` has the bodies of the rows that it got; `destroyed` is True after its end."""
+    """The link to one fake sandbox. `calls` has the bodies of the rows that it got, `bundle` the bundle of its load;
+    `destroyed` is True after its end.
+    """
 
     def __init__(self, number: int, *, preparing: str = "answers", used_mb: int | None = None) -> None:
         self.id = f"fake-{number}"
         self.calls: list[dict] = []
+        self.bundle: object = None
         self.cancelled: list[str] = []
         self.prepared: list[str] | None = None
         self._preparing = preparing
@@ -104,6 +108,8 @@ class FakeLink:
             error = {"code": "syntax_error", "message": "bad", "line": 1}
             self._say({"type": "load_failed", "id": header["id"], "logs": None}, {"error": error})
             return
+        self.bundle = body["bundle"]
+        made = body["code"].ljust(1 << 20) if body["code"].startswith("bundle") else None
         answer = {"contract": "evaluate", "contract_source": "inferred", "reason": "", "entry": "evaluate"}
         self._say(
             {
@@ -113,7 +119,7 @@ class FakeLink:
                 "logs": None,
                 **answer,
             },
-            {},
+            {"bundle": self.bundle or made},
         )
 
     def _on_call(self, header: dict, body: dict) -> None:

@@ -194,7 +194,7 @@ class Loaded:
     notes: tuple[Note, ...] = ()
     load_ms: float = 0.0
     imports: tuple["MissingImport", ...] = ()
-    bundle: Json = None
+    bundle: Annotated[bytes | None, Doc("Compiled code as JSON, for the next load of the same code.")] = None
     logs: Logs = Logs()
     together: Annotated[bool, Doc("Whether the evaluator also scores all rows together.")] = False
     classes: Annotated[tuple[EvaluatorClass, ...], Doc("The code's evaluator classes, if the load was a check.")] = ()

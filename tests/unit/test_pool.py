@@ -31,6 +31,26 @@ async def test_a_sandbox_never_serves_two_evaluators_nor_two_workspaces() -> Non
         assert len(backend.links) == 3
 
 
+async def test_compiled_code_is_kept_for_the_next_sandbox_but_not_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evaluator_host.engine.pool.evaluator_pools.BUNDLE_BYTES", 4 << 20)
+    async with opened() as (pool, backend):
+
+        async def bundle_of(name: str, workspace: str) -> object:
+            """Load an evaluator in a new sandbox, and return the bundle that the sandbox got."""
+            lease = await leased(pool, request(name, workspace=workspace, code=f"bundle {name}"))
+            assert lease.loaded.bundle is None, "only the pool may keep it, because facts stay in caches"
+            lease.sandbox.broken = True
+            pool.release(lease)
+            return backend.links[-1].bundle
+
+        assert await bundle_of("a", "modest") is None
+        for number in range(8):
+            assert await bundle_of(str(number), "greedy") is None
+        assert str(await bundle_of("a", "modest")).strip() == "bundle a"
+        assert str(await bundle_of("7", "greedy")).strip() == "bundle 7"
+        assert await bundle_of("0", "greedy") is None
+
+
 async def test_calls_that_arrive_while_the_sandbox_starts_share_it(monkeypatch: pytest.MonkeyPatch) -> None:
     # seconds; rows get another sandbox only if they wait for longer
     monkeypatch.setattr("evaluator_host.engine.pool.pool.GROW_AFTER_S", 60.0)

@@ -3,7 +3,7 @@
 import asyncio
 import math
 import time
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from heapq import nlargest
@@ -13,12 +13,13 @@ from evaluator_host.engine.pool.fair_share import FairShare
 from evaluator_host.engine.sandbox.messages import LoadRequest
 from evaluator_host.engine.sandbox.session import Sandbox
 from evaluator_host.types.errors import HostError
-from evaluator_host.types.evaluator import Json, SandboxSpec
+from evaluator_host.types.evaluator import SandboxSpec
 from evaluator_host.types.outcome import Failed, Loaded
 
 TURN_S: Final = 0.25  # shortest time that an evaluator keeps its sandboxes while another evaluator has none
 # how many evaluators without a sandbox to remember; a pool with more sandboxes than this remembers one for each
 EMPTY_POOLS: Final = 512
+BUNDLE_BYTES: Final = 64 << 20  # maximum size of the compiled code of all evaluators together, in bytes
 _MOST_USES: Final = 15  # maximum number of uses to count for one evaluator: the highest number that four bits can hold
 _SAMPLE: Final = 10  # all counts are halved once the average is this many uses per sandbox of the pool
 # for each group of this many idle sandboxes, one is spared: the most recently used ones are ended last
@@ -82,7 +83,7 @@ class EvaluatorPool:
         # until this time, a sandbox that becomes free goes to the waiting callers of this evaluator first
         self.turn_until = 0.0
         self.uses = 0  # number of recent leases; it decides the order of `EvaluatorPools.coldest_first`
-        self.bundle: Json = None  # compiled code from the runner, for the next sandbox
+        self.bundle: bytes | None = None  # compiled code from the runner, for the next sandbox
 
     def grow(self, spec: SandboxSpec) -> None:
         """Count a sandbox that is starting."""
@@ -209,6 +210,24 @@ class EvaluatorPools:
             self._counted //= 2
             for other in self._by_key.values():
                 other.uses //= 2
+
+    def keep_bundle(self, owner: EvaluatorPool, bundle: bytes | None) -> None:
+        """Keep the compiled code of an evaluator, if there is any.
+
+        If the compiled code of all evaluators takes too much memory, forget that of the workspace whose code takes the
+        most; its evaluators that are used least come first.
+        """
+        owner.bundle = bundle
+        kept = [one for one in self._by_key.values() if one.bundle is not None]
+        held = Counter[str]()
+        for one in kept:
+            held[one.workspace] += len(one.bundle or b"")
+        while held.total() > BUNDLE_BYTES:
+            ((largest, _),) = held.most_common(1)
+            coldest = min((one for one in kept if one.workspace == largest), key=lambda one: one.uses)
+            kept.remove(coldest)
+            held[largest] -= len(coldest.bundle or b"")
+            coldest.bundle = None
 
     def coldest_first(self) -> Iterator[tuple[EvaluatorPool, Slot]]:
         """Yield idle sandboxes in the order in which to end them.

@@ -415,9 +415,9 @@ class Pool:
         finally:
             owner.starting -= 1
         if isinstance(loaded, Loaded) and sandbox is not None:
-            owner.bundle = loaded.bundle
+            self._evaluator_pools.keep_bundle(owner, loaded.bundle)
             owner.begin_turn(started=started)
-            self._hand_on(owner, Slot(sandbox, loaded))
+            self._hand_on(owner, Slot(sandbox, replace(loaded, bundle=None)))
         else:
             if isinstance(loaded, Failed) and loaded.error.code is ErrorCode.CRASHED:
                 # another program may have killed the sandbox: each caller tries once more

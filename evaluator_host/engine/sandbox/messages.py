@@ -7,7 +7,14 @@ from typing import Any
 
 from evaluator_host.engine.sandbox.protocol import Frame, ProtocolError
 from evaluator_host.types.evaluator import Contract, Json, Language, Limits, Policy, SandboxSpec
-from evaluator_host.types.json_values import VALUE_DEPTH, decode_json, memory_bytes, nests_within
+from evaluator_host.types.json_values import (
+    VALUE_DEPTH,
+    decode_json,
+    encode_json,
+    is_small,
+    memory_bytes,
+    nests_within,
+)
 from evaluator_host.types.outcome import (
     ErrorCode,
     EvaluationError,
@@ -34,6 +41,8 @@ _CLASSES = _FUNCTIONS = 100
 _NAMES, _NAME_CHARS = 20, 80  # maximum number of parameter names and keys in facts, and of characters in each
 _READS = 500
 _UNSET, _NOT_LOADED, _KEY_CHARS = 20, 50, 200
+# maximum number of values and characters in the facts about loaded code, which stay in memory as long as its sandbox
+_LOADED_VALUES, _LOADED_CHARS = 100_000, 8 << 20
 _IMPORTS = 1000  # maximum number of imports that are taken from a runner; a check usually finds up to a hundred
 # the runner's own limit is `_RUNNER_FACTOR` times the row's limit plus `_RUNNER_LEAST_S`; this exceeds the limits in
 # `work_clock`, so that the host stops a row first
@@ -66,7 +75,7 @@ class LoadRequest:
     limits: Limits
     timeout_s: float  # seconds for the load, as `linux.work_clock` counts them
     check: bool = False  # whether the runner should also list missing imports and describe classes
-    bundle: Json = None  # `Loaded.bundle` of an earlier load of the same code, so that it need not be bundled again
+    bundle: bytes | None = None  # `Loaded.bundle` of an earlier load, so that the same code need not be bundled again
     config: dict[str, Json] = field(default_factory=dict)  # arguments for the evaluator's class
     repair: bool = False  # whether to correct code that does not parse, and load it as it was probably meant
     files: dict[str, str] = field(default_factory=dict)  # contents of the files that come with the code, by path
@@ -104,13 +113,16 @@ class LoadRequest:
             **({"secrets": self.secrets} if self.secrets else {}),
         }
 
-    def body(self) -> dict[str, Json]:
-        body: dict[str, Json] = {"code": self.code, "bundle": self.bundle}
+    def body(self) -> bytes:
+        """Return the body of the frame, which is JSON."""
+        body: dict[str, Json] = {"code": self.code}
         if self.files:
             body |= {"files": self.files, "path": self.path}
         if self.known:
             body["known"] = self.known
-        return {**body, "config": self.config} if self.config else body
+        if self.config:
+            body["config"] = self.config
+        return b'%b,"bundle":%b}' % (encode_json(body)[:-1], self.bundle or b"null")
 
 
 def prepare_header(prepare_id: str, modules: Sequence[str], *, timeout_s: float, spec: SandboxSpec) -> dict[str, Json]:
@@ -153,6 +165,9 @@ def read_loaded(frame: Frame) -> Loaded | Failed:
             return Failed(_error(body["error"]), _logs(header.get("logs")), imports=imports, classes=_classes(body))
         if frame.type != "loaded":
             raise ProtocolError(f"unexpected frame {frame.type!r}")
+        bundle = _bundle(body.pop("bundle", None))
+        if not is_small(body, values=_LOADED_VALUES, characters=_LOADED_CHARS):
+            raise ValueError("the facts about the code are too large")
         return Loaded(
             contract=Contract(header["contract"]),
             contract_source=_text(header["contract_source"]),
@@ -162,7 +177,7 @@ def read_loaded(frame: Frame) -> Loaded | Failed:
             notes=_notes(header.get("notes")),
             load_ms=_number(header.get("load_ms")),
             imports=imports,
-            bundle=body.get("bundle"),
+            bundle=bundle,
             logs=_logs(header.get("logs")),
             together=header.get("together") is True,
             classes=_classes(body),
@@ -172,6 +187,12 @@ def read_loaded(frame: Frame) -> Loaded | Failed:
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ProtocolError(f"malformed {frame.type!r} frame: {error!r}") from error
+
+
+def _bundle(raw: Json) -> bytes | None:
+    if raw is not None and not nests_within(raw, VALUE_DEPTH):
+        raise ValueError("the bundle is nested too deeply")
+    return None if raw is None else encode_json(raw)
 
 
 def read_prepared(frame: Frame) -> str | None:

@@ -34,7 +34,7 @@ from evaluator_host.engine.system.time_limit import TimeLimit
 from evaluator_host.types.errors import HostBusy, SandboxLost, SandboxSlow, SandboxUnavailable
 from evaluator_host.types.evaluator import Language, SandboxSpec
 from evaluator_host.types.json_texts import Octets
-from evaluator_host.types.json_values import LARGE_BYTES, encode_json, is_large, takes_more_memory
+from evaluator_host.types.json_values import LARGE_BYTES, is_large, takes_more_memory
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, Failed, Loaded, Outcome
 from evaluator_host.types.redaction import Redactor
 
@@ -254,7 +254,7 @@ class Sandbox:
         self._turns = turns
         self._redactor = Redactor(*request.secrets.values()) if request.secrets else None
         try:
-            self.link.write(encode(request.header(self._new_id()), encode_json(request.body())))
+            self.link.write(encode(request.header(self._new_id()), request.body()))
             answer, stopped = await self._read_answer(request.timeout_s, messages.read_loaded)
         except (_NoAnswer, ProtocolError) as no_answer:
             return await self._failed(no_answer, messages.load_timeout_error(request.timeout_s))
