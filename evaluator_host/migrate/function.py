@@ -78,7 +78,7 @@ class Spread(Exception):
     """The function takes its last arguments as a list (`*args` or `...args`), so it is rewritten in a different way.
 
     Attributes:
-      function: The function, with the parameters before the list, of which there are fewer than four.
+      function: The function, with only the parameters before the list. There are fewer than four.
       rest: The parameter that is the list.
     """
 

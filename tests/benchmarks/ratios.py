@@ -84,8 +84,8 @@ def check(settings: Settings) -> list[str]:
 
 
 def _works(service: Service, forking: Service) -> dict[str, tuple[int, Callable[[int], Awaitable[None]]]]:
-    """Return a dict from the name of each piece of work to how many times a round does it, and a function that does it
-    this many times.
+    """Return each kind of work by its name: the number of repetitions in a round, and a function that does the work as
+    many times as its argument says.
     """
     python, javascript = Language.PYTHON, Language.JAVASCRIPT
     return {

@@ -38,7 +38,7 @@ class Gate:
 
 
 class GatedText(str):
-    """A stored result. Decoding it waits at a gate."""
+    """A stored result that can be decoded only once a gate is open."""
 
     __slots__ = ("gate",)
     gate: Gate
@@ -49,7 +49,7 @@ class GatedText(str):
 
 
 class GatedRow(dict[str, Any]):
-    """A row of a data set. Comparing its values waits at a gate."""
+    """A row of a data set whose values can be read only once a gate is open."""
 
     gate: Gate
 

@@ -1,7 +1,7 @@
 """Runs the load test for some seconds, with a thousand callers and a third of the calls hostile; `python -m tests.load`
 runs it for minutes.
 
-A short part of the soak also runs here. In the soak, one workspace does nothing but attack.
+A short form of the soak test also runs here: one workspace does nothing but attack.
 """
 
 from pathlib import Path

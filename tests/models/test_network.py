@@ -479,7 +479,7 @@ class TestSecrets:
 
 async def test_clients_connect_to_the_addresses_that_they_are_given(web: WebServers, tmp_path: Path) -> None:
     """Clients connect to the addresses that they are given, but TLS and the Host header still use the name. httpx has
-    no public interface for this, so an upgrade could break it.
+    no public interface for this, so an upgrade of httpx could break these clients.
     """
     (tmp_path / "ca.pem").write_text(web.ca)
     looked_up: list[str] = []

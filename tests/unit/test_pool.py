@@ -38,7 +38,7 @@ async def test_compiled_code_is_kept_for_the_next_sandbox_but_not_without_end(mo
         async def bundle_of(name: str, workspace: str) -> object:
             """Load an evaluator in a new sandbox, and return the bundle that the sandbox got."""
             lease = await leased(pool, request(name, workspace=workspace, code=f"bundle {name}"))
-            assert lease.loaded.bundle is None, "only the pool may keep it, because facts stay in caches"
+            assert lease.loaded.bundle is None, "only the pool may keep the bundle: caches keep facts"
             lease.sandbox.broken = True
             pool.release(lease)
             return backend.links[-1].bundle

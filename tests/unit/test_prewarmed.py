@@ -117,7 +117,7 @@ async def test_each_recently_used_set_has_a_sandbox_waiting_and_the_others_have_
         lease = await leased(pool, request(spec("set-4"), "a"))
         assert lease.sandbox.link not in backend.links[:links]
         pool.release(lease)
-        await until(lambda: not pool._prewarmed._starting)  # the pool keeps nothing of sets that nobody uses any more
+        await until(lambda: not pool._prewarmed._starting)  # the pool forgets sets that nobody uses
 
 
 async def test_a_set_whose_files_changed_leaves_no_sandbox_waiting() -> None:

@@ -19,8 +19,9 @@ _KEPT: Final = ("emitDecoratorMetadata", "experimentalDecorators", "useDefineFor
 _MOST_STEPS: Final = 10
 _MOST_BYTES: Final = 200_000
 _CONDITIONS: Final = ("import", "node", "default", "require")
-# matches a comment, a comma before a closing bracket, or a string, in which neither counts. Strings and comments
-# without an end match too: to look for the end of thousands of these would take minutes.
+# What JSON does not allow: comments, and commas before a closing bracket. The expression also matches strings, so
+# that their content stays. Strings and comments without an end match too: the search for thousands of missing ends
+# would take minutes.
 _EXTRAS: Final = re.compile(r'("(?:[^"\\\n]|\\.)*+"?)|//[^\n]*|/\*.*?(?:\*/|\Z)|,(?=\s*[\]}])', re.DOTALL)
 
 

@@ -220,7 +220,7 @@ class PrewarmedSandboxes:
             try:
                 await self._import(await self._start(spec))
             finally:
-                self._starting -= Counter([spec])  # `-=` removes specs of which no sandbox is starting
+                self._starting -= Counter([spec])  # `-=` also removes specs whose count is now 0
 
     async def _start(self, spec: SandboxSpec) -> Sandbox:
         self._capacity.reserve(spec)

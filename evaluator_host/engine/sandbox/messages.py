@@ -41,7 +41,7 @@ _CLASSES = _FUNCTIONS = 100
 _NAMES, _NAME_CHARS = 20, 80  # maximum number of parameter names and keys in facts, and of characters in each
 _READS = 500
 _UNSET, _NOT_LOADED, _KEY_CHARS = 20, 50, 200
-# maximum number of values and characters in the facts about loaded code, which stay in memory as long as its sandbox
+# maximum number of values and characters in the facts about loaded code; the host keeps these as long as the sandbox
 _LOADED_VALUES, _LOADED_CHARS = 100_000, 8 << 20
 _IMPORTS = 1000  # maximum number of imports that are taken from a runner; a check usually finds up to a hundred
 # the runner's own limit is `_RUNNER_FACTOR` times the row's limit plus `_RUNNER_LEAST_S`; this exceeds the limits in

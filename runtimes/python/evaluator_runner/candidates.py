@@ -90,7 +90,7 @@ def _without_async_twins(outline: Outline, names: list[str]) -> list[str]:
 
 
 def meant_in(namespace: dict[str, Any], names: list[str]) -> list[str]:
-    """Return `meant` for code that has run; a single name is always returned."""
+    """Return the result of `meant` for code that has run. If there is only one name, return this name."""
     return meant(outline_of(namespace), names) if len(names) > 1 else names
 
 

@@ -343,7 +343,7 @@ class ZygoteHandle:
         return value
 
     def ask(self, command: bytes) -> tuple[int, int]:
-        """Let the zygote reap the row process (`REAP`), or report how the process ended (`LOOK`).
+        """Ask the row process's parent, the zygote, to reap the process (`REAP`) or to report how it ended (`LOOK`).
 
         Return `(si_code, si_status)` for `LOOK`, and zeros for `REAP`.
         """
