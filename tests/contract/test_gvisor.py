@@ -102,6 +102,7 @@ async def test_nothing_is_left_and_doctor_recommends_it() -> None:
     await backend.close()
     assert all(found[name].ok for name in ("engine", "runtime", "python sandbox", "javascript sandbox")), found
     assert "Recommended" in found["boundary"].detail
+    assert "ignores our profile" in found["seccomp"].detail
 
 
 def containers() -> set[str]:
