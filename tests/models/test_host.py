@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from threading import Event
 
@@ -42,12 +43,30 @@ def host(home: Path, provider: ModelServer) -> Iterator[Server]:
         yield running
 
 
+@pytest.fixture
+def unregistered(host: Server) -> Iterator[None]:
+    """Remove the model `judge` after the test."""
+    yield
+    with Client(host.url) as client, suppress(NotFound):
+        client.models.delete("judge", force=True)
+
+
+@pytest.fixture
+def judge(host: Server, provider: ModelServer, unregistered: None) -> None:
+    """The model `judge`, registered with a secret and prices."""
+    model = RegisteredModel("judge", provider.url, model="real-name", secret="provider", input_price=1, output_price=2)
+    with Client(host.url) as client:
+        client.secrets.set("provider", KEY)
+        client.models.create(model)
+
+
 def command(server: Server, *arguments: str, text: str = "", code: int = 0) -> str:
     done = forked.run([*arguments, "--url", server.url], given=text)
     assert done.returncode == code, done.stderr
     return done.stdout + done.stderr
 
 
+@pytest.mark.usefixtures("unregistered")
 def test_a_model_is_registered_granted_and_counted(host: Server, home: Path, provider: ModelServer) -> None:
     command(host, "secrets", "set", "provider", text=KEY)
     prices = ("--input-price", "1", "--output-price", "2")
@@ -82,6 +101,7 @@ def test_a_model_is_registered_granted_and_counted(host: Server, home: Path, pro
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("judge")
 def test_a_job_has_a_budget_and_its_answers_are_recorded(
     host: Server, home: Path, provider: ModelServer, tmp_path: Path
 ) -> None:
@@ -120,6 +140,7 @@ def test_a_job_has_a_budget_and_its_answers_are_recorded(
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("judge")
 def test_the_budget_of_a_job_counts_requests_from_before_a_pause(host: Server, provider: ModelServer) -> None:
     begun, go_on = Event(), Event()
 
@@ -151,6 +172,7 @@ def test_the_budget_of_a_job_counts_requests_from_before_a_pause(host: Server, p
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("judge")
 def test_a_new_price_counts_from_the_next_request_on(host: Server, provider: ModelServer) -> None:
     shown = command(host, "models", "set", "judge", "--input-price", "10", "--unset", "output-price", "--retries", "1")
     assert "judge" in shown
@@ -181,6 +203,7 @@ def test_a_new_price_counts_from_the_next_request_on(host: Server, provider: Mod
     assert "name a field" in command(host, "models", "set", "judge", code=2)
 
 
+@pytest.mark.usefixtures("judge")
 def test_a_removed_model_is_granted_no_more(host: Server) -> None:
     with Client(host.url) as client:
         client.evaluators.create("asks", Evaluator(ONE, models=("judge",)))
