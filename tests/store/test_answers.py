@@ -3,27 +3,18 @@ up again for each new answer. An export reads them in parts.
 """
 
 import tracemalloc
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
 from evaluator_host.platform.models.table import PART_BYTES, RecordedAnswer
 from evaluator_host.platform.store.store import Store
-from tests.databases import opened_store
 from tests.store.records import WORKSPACE
 from tests.tables import tables
 
 MOST_BYTES = 3200
 OTHER = "other"
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-@pytest.fixture
-async def store(database_url: str, tmp_path: Path) -> AsyncIterator[Store]:
-    async with opened_store(database_url, tmp_path) as opened:
-        yield opened
 
 
 @pytest.mark.sampled(2)

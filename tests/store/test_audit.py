@@ -1,7 +1,6 @@
 """The store keeps the audit log and the list of requests for package sets, on both databases."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,12 +22,6 @@ ENTRY = AuditEntry(
     at=NOW, workspace_id="default", key_id=None, verb="evaluate", evaluator="sha256:1", rows=1, failed=0, outcome="scored",
     duration_ms=1.5,
 )  # fmt: skip
-
-
-@pytest.fixture
-async def store(database_url: str, tmp_path: Path) -> AsyncIterator[Store]:
-    async with opened_store(database_url, tmp_path) as opened:
-        yield opened
 
 
 async def test_entries_are_read_by_whose_they_are_and_when(store: Store) -> None:

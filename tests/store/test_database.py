@@ -6,7 +6,7 @@ import os
 import sqlite3
 import subprocess
 import weakref
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -23,14 +23,8 @@ from evaluator_host.platform.store.schema import migrate
 from evaluator_host.platform.store.store import Store, open_read_only, open_store
 from evaluator_host.platform.store.tables import WorkspaceTable
 from evaluator_host.types.errors import Misconfigured, StoreUnavailable
-from tests.databases import Databases, opened_store
+from tests.databases import Databases
 from tests.relay import Relay
-
-
-@pytest.fixture
-async def store(database_url: str, tmp_path: Path) -> AsyncIterator[Store]:
-    async with opened_store(database_url, tmp_path) as opened:
-        yield opened
 
 
 def row(name: str, created_at: datetime | None = None) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import tracemalloc
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -29,15 +29,9 @@ from evaluator_host.types.errors import InUse, InvalidRequest, NameTaken, NotFou
 from evaluator_host.types.evaluator import Evaluator
 from evaluator_host.types.jobs import Failures, JobConfig, JobStatus
 from evaluator_host.types.outcome import Note
-from tests.databases import counted_statements, opened_store
+from tests.databases import counted_statements
 from tests.store.records import FACTS, WORKSPACE, dataset, evaluators, queued, result
 from tests.tables import tables
-
-
-@pytest.fixture
-async def store(database_url: str, tmp_path: Path) -> AsyncIterator[Store]:
-    async with opened_store(database_url, tmp_path) as opened:
-        yield opened
 
 
 async def forgotten(store: Store, workspace: str | None = None) -> list[str]:

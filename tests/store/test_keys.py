@@ -1,7 +1,6 @@
 """The store keeps keys and workspaces, on both databases."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,12 +17,6 @@ from evaluator_host.types.errors import InvalidRequest, NameTaken, NotFound, Una
 from tests.databases import opened_store
 
 NOW = datetime.now(UTC)
-
-
-@pytest.fixture
-async def store(database_url: str, tmp_path: Path) -> AsyncIterator[Store]:
-    async with opened_store(database_url, tmp_path) as opened:
-        yield opened
 
 
 async def test_a_key_is_shown_once_and_kept_as_a_hash(store: Store) -> None:

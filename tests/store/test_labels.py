@@ -2,23 +2,14 @@
 row that is not reserved.
 """
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from sqlalchemy import update
 
 from evaluator_host.platform.labels.table import Labels, LabelTable
 from evaluator_host.platform.store.store import Store
-from tests.databases import opened_store
 from tests.store.records import WORKSPACE, dataset
-
-
-@pytest.fixture
-async def store(database_url: str, tmp_path: Path) -> AsyncIterator[Store]:
-    async with opened_store(database_url, tmp_path) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("people", [("ann", "bob"), (None, "bob")])

@@ -3,7 +3,6 @@
 import base64
 import os
 import stat
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -13,16 +12,9 @@ from evaluator_host.platform.store.secrets import SecretBox
 from evaluator_host.platform.store.store import Store, open_store
 from evaluator_host.platform.store.tables import SecretTable
 from evaluator_host.types.errors import InvalidRequest, Misconfigured, NotFound
-from tests.databases import opened_store
 
 VALUE = "sk-proj-0123456789abcdef"
 WORKSPACE = "default"
-
-
-@pytest.fixture
-async def store(database_url: str, tmp_path: Path) -> AsyncIterator[Store]:
-    async with opened_store(database_url, tmp_path) as opened:
-        yield opened
 
 
 async def test_a_secret_is_set_listed_replaced_and_removed(store: Store) -> None:

@@ -23,19 +23,12 @@ from evaluator_host.types.errors import InUse, MachineExhausted, OverQuota
 from evaluator_host.types.jobs import JobStatus
 from evaluator_host.types.stored import UsageReport
 from evaluator_host.vendors.nemo.entities import Entities, EntityKind, Place
-from tests.databases import opened_store
 from tests.store.records import FACTS, WORKSPACE, dataset, evaluators, queued, result
 from tests.tables import tables
 
 MB = 1 << 20
 CONTENT = VersionContent("sha256:1", "x" * 100, "evaluate", "declared", None, None, "y" * 50, "[]", None, None)
 TRACE = ScoredTrace("", 1, "t", datetime.now(UTC), "scored", 1.0, True, None, "r" * 30, "t" * 70)
-
-
-@pytest.fixture
-async def store(database_url: str, tmp_path: Path) -> AsyncIterator[Store]:
-    async with opened_store(database_url, tmp_path) as opened:
-        yield opened
 
 
 async def ended(store: Store, *, rows: int = 3, value: str = "") -> Job:
