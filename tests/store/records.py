@@ -1,11 +1,15 @@
 """Makes data sets, jobs and results for tests of the store."""
 
 import json
+from collections.abc import Sequence
 
 from evaluator_host.platform.datasets.table import Dataset, DatasetFacts, new_dataset_id
 from evaluator_host.platform.jobs.queue import StoredResult
 from evaluator_host.platform.jobs.records import Job, JobEvaluator
+from evaluator_host.platform.jobs.spec import StoredSpec, evaluator_to_json, spec_to_json
 from evaluator_host.platform.store.store import Store
+from evaluator_host.types.evaluator import Evaluator
+from evaluator_host.types.jobs import Failures, JobConfig, JobStatus
 from evaluator_host.types.stored import BadLine
 from tests.tables import tables
 
@@ -36,3 +40,36 @@ def result(
     return StoredResult(
         position, row, status, score, passed, error, 1.5 + row, json.dumps(metrics), json.dumps({"row": row})
     )
+
+
+async def finished(
+    store: Store,
+    scores: list[float | None],
+    *,
+    name: str | None = None,
+    failures: Failures = Failures.EXCLUDE,
+    request: str | None = None,
+    versions: Sequence[int] = (0,),
+) -> Job:
+    """Return a completed job with one row for each of these scores; None stands for a failed row.
+
+    The job has these versions of one evaluator, and all of them give the same scores.
+    """
+    content = evaluator_to_json(Evaluator("code"))
+    copies = [
+        JobEvaluator(position, f"exact@{version}", "exact", version, "sha256:11", content, None)
+        for position, version in enumerate(versions)
+    ]
+    request = request or spec_to_json(StoredSpec(config=JobConfig(failures=failures)))
+    data = await tables(store).datasets.add_dataset(new_dataset_id(), WORKSPACE, None, FACTS)
+    job = await tables(store).jobs.add_job(
+        WORKSPACE, dataset_id=data.id, request=request, rows=len(scores), evaluators=copies, name=name
+    )
+    assert await tables(store).job_queue.claim_job(job, "host")
+    for row, score in enumerate(scores):
+        failed = "timeout" if score is None else None
+        passed = None if failed else bool(score)
+        results = [result(row, score, position=one.position, passed=passed, error=failed) for one in copies]
+        await tables(store).job_queue.save(job.id, "host", results)
+    assert await tables(store).job_queue.release_job(job.id, "host", JobStatus.COMPLETED)
+    return job
