@@ -1,4 +1,4 @@
-"""Judges as people write them, with real client libraries: each scores 1.0 if the model gave the expected answer."""
+"""Judges as people write them, with real client libraries or none: each scores 1.0 if the model gave the expected answer."""
 
 from evaluator_host.types.evaluator import Evaluator, Language, Limits
 
@@ -12,6 +12,28 @@ PACKAGES = (
 NODE_PACKAGES = ("openai@7.57.0",)
 _LIMITS = Limits(timeout_s=30, memory_mb=768, processes=64)
 
+ASK = """
+import json, os, urllib.error, urllib.request
+
+def ask(model, text, path="/chat/completions", **more):
+    body = json.dumps({"model": model, "messages": [{"role": "user", "content": text}], **more}).encode()
+    asked = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + path, body, {"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(asked) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+"""
+"""A function that asks a granted model without a client library, and returns status and body."""
+ONE = (
+    ASK
+    + """
+def evaluate(inputs, outputs, trace):
+    status, body = ask("judge", outputs)
+    return {"score": float(status == 200), "reason": json.dumps(body)}
+"""
+)
+"""A judge that asks once."""
 OPENAI = """
 from openai import OpenAI
 

@@ -1,4 +1,4 @@
-"""Real clients work with granted models, budgets hold, answers are recorded, and attacks fail."""
+"""Real clients work with granted models, and attacks on the gateway fail."""
 
 import asyncio
 import json
@@ -8,17 +8,16 @@ from pathlib import Path
 import pytest
 
 from evaluator_host.engine.service.caller import Caller
-from evaluator_host.engine.service.model_grants import Meter, ModelTerms
+from evaluator_host.engine.service.model_grants import ModelTerms
 from evaluator_host.platform.evaluators.judges import JudgeIn
 from evaluator_host.platform.models.service import ModelService
-from evaluator_host.platform.terminal.summary import usage_text
 from evaluator_host.types.errors import InvalidRequest
-from evaluator_host.types.evaluator import Evaluator, Isolation, Language, ModelBudget, ModelKind, Replay, Row
+from evaluator_host.types.evaluator import Evaluator, Isolation, Language, Row
 from evaluator_host.types.models import RegisteredModel
-from evaluator_host.types.outcome import ErrorCode, Status
+from evaluator_host.types.outcome import ErrorCode
 from tests.model_server import ModelServer, Reply, error_body
 from tests.models.conftest import KEY, Granting, granting_on
-from tests.models.judges import NODE, node_judge, python_judge
+from tests.models.judges import ASK, NODE, ONE, node_judge, python_judge
 from tests.ordinary_user import run_as_ordinary_user
 from tests.tools import TOOLS, tool_folders
 
@@ -27,50 +26,6 @@ pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
 OVER_DOCKER = {"openai": ("openai==3.3.0",)}
 """Clients that are tried with Docker. All clients work in the same way on both backends, so one client with streams is
 enough to show that the connection works."""
-ASK = """
-import json, os, urllib.error, urllib.request
-
-def ask(model, text, path="/chat/completions", **more):
-    body = json.dumps({"model": model, "messages": [{"role": "user", "content": text}], **more}).encode()
-    asked = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + path, body, {"Content-Type": "application/json"})
-    try:
-        with urllib.request.urlopen(asked) as answer:
-            return answer.status, json.load(answer)
-    except urllib.error.HTTPError as error:
-        return error.code, json.load(error)
-"""
-ONE = (
-    ASK
-    + """
-def evaluate(inputs, outputs, trace):
-    status, body = ask("judge", outputs)
-    return {"score": float(status == 200), "reason": json.dumps(body)}
-"""
-)
-MANY = (
-    ASK
-    + """
-def evaluate(inputs, outputs, trace):
-    return sum(ask("judge", f"{outputs} {n}")[0] == 200 for n in range(5)) / 5
-"""
-)
-VOTES = (
-    ASK
-    + """
-from concurrent.futures import ThreadPoolExecutor
-
-def vote(question):
-    for _ in range(2):
-        status, body = ask("judge", question, temperature=1)
-        if status == 200:
-            return body["id"]
-
-def evaluate(inputs, outputs, trace):
-    with ThreadPoolExecutor(3) as pool:
-        votes = [*pool.map(vote, [outputs] * 5), vote(outputs)]
-    return {"score": len(set(votes)) / 6, "reason": ", ".join(sorted(map(str, votes)))}
-"""
-)
 RAW = """
 import os, socket, urllib.parse
 
@@ -116,79 +71,6 @@ async def test_real_clients_work_unchanged(granting: Granting, name: str) -> Non
     assert KEY in headers.get("authorization", headers.get("x-api-key", ""))
 
 
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize(
-    ("granting", "name"),
-    [("bubblewrap", "every"), ("bubblewrap", "node"), ("docker", "fetch")],
-    indirect=["granting"],
-)
-@pytest.mark.long
-async def test_a_required_recording_gives_the_same_scores_without_the_provider(granting: Granting, name: str) -> None:
-    """With only recorded answers, the scores are the same as with the provider.
-
-    The test runs with every real Python client and with Node's clients, on Docker only in JavaScript; a test below runs
-    Python on Docker, after the provider is gone.
-    """
-    judge = node_judge("openai" if name == "node" else name) if name in ("node", "fetch") else python_judge(name)
-    judge = replace(judge, models=("judge=recorded", "claude=recorded-claude"))
-    models = ModelService(granting.service.settings, granting.store)
-    with ModelServer(plays_all=True) as provider:
-        for own, kind in (("recorded", ModelKind.OPENAI), ("recorded-claude", ModelKind.ANTHROPIC)):
-            await models.directory.add("default", RegisteredModel(own, provider.url, kind, "real"))
-        first = await granting.score(judge, "replay", replay=Replay.PREFER)
-        lines = [line async for line in models.recordings.export("default") if b'"recorded' in line]
-    assert (first.score, first.error) == (1.0, None)
-    for own in ("recorded", "recorded-claude"):
-        await models.store.delete_answers("default", model=own)
-    missing = await granting.score(judge, "replay", replay=Replay.REQUIRE)
-    assert missing.error.code is ErrorCode.TARGET_FAILED
-    assert "recorded" in missing.error.message
-
-    async def sent():
-        for line in lines:
-            yield line
-
-    assert await models.recordings.import_lines("default", sent()) == len(lines) > 0
-    for replay in (Replay.REQUIRE, Replay.PREFER):
-        again = await granting.score(judge, "replay", replay=replay)
-        found = (again.score, again.reason, again.usage.requests, again.usage.cost)
-        assert found == (1.0, first.reason, 0, 0.0), again.error
-        # if two clients ask the same question, the second answer is a recorded one
-        assert again.usage.replayed == first.usage.requests + first.usage.replayed
-    for own in ("recorded", "recorded-claude"):
-        await models.directory.delete("default", own)
-    with pytest.raises(InvalidRequest, match="no model 'recorded'"):
-        await granting.score(judge, "replay")
-
-
-@pytest.mark.long
-async def test_each_of_several_votes_has_its_own_recorded_answer(granted: Granting) -> None:
-    models = ModelService(granted.service.settings, granted.store)
-    voting = Evaluator(VOTES, models=("judge=votes",))
-
-    def second_fails(_question: str, attempt: int) -> int | None:
-        return 400 if attempt == 2 else None
-
-    with ModelServer(plays_all=True, faults=second_fails) as provider:
-        await models.directory.add("default", RegisteredModel("votes", provider.url, model="real"))
-        first = await granted.score(voting, "is it kind", replay=Replay.PREFER)
-        assert (first.score, first.error, first.usage.requests) == (1.0, None, 7)
-        for replay in (Replay.PREFER, Replay.REQUIRE):
-            again = await granted.score(voting, "is it kind", replay=replay)
-            assert (again.reason, again.usage.requests, again.usage.replayed) == (first.reason, 0, 6)
-        lines = [line async for line in models.recordings.export("default") if b'"votes"' in line]
-        await models.store.delete_answers("default", model="votes")
-
-        async def sent():
-            for line in lines:
-                yield line
-
-        assert await models.recordings.import_lines("default", sent()) == 6
-        again = await granted.score(voting, "is it kind", replay=Replay.REQUIRE)
-        assert (again.reason, again.usage.replayed) == (first.reason, 6)
-    await models.directory.delete("default", "votes")
-
-
 async def test_a_judge_reads_the_outputs_of_the_row_and_not_an_older_column(granted: Granting) -> None:
     prompt = "{{ output }}, {{ outputs }}, {{ item.output }}, {{ item.outputs | default('none') }}"
     judge = JudgeIn.model_validate({"model": "judge", "prompt": prompt}).to_model(Evaluator(""))
@@ -199,35 +81,6 @@ async def test_a_judge_reads_the_outputs_of_the_row_and_not_an_older_column(gran
     ):
         assert (await granted.service.evaluate(judge, row, caller=Caller(terms=ModelTerms()))).error is None
         assert granted.server.asked[-1] == asked
-
-
-@pytest.mark.long
-async def test_models_of_one_name_at_two_servers_share_no_answers(granted: Granting) -> None:
-    models = ModelService(granted.service.settings, granted.store)
-
-    async def used(name: str, replay: Replay) -> tuple[int, int]:
-        evaluator = Evaluator(ONE, models=(f"judge={name}",))
-        usage = (await granted.score(evaluator, "same question", replay=replay)).usage
-        return usage.requests, usage.replayed
-
-    with ModelServer(plays_all=True) as first, ModelServer(plays_all=True) as second:
-        for name, server in (("first", first), ("second", second), ("again", first)):
-            await models.directory.add("default", RegisteredModel(name, server.url, model="real"))
-        assert [await used(name, Replay.PREFER) for name in ("first", "second", "again")] == [(1, 0), (1, 0), (0, 1)]
-        lines = [json.loads(line) async for line in models.recordings.export("default") if b'"first"' in line]
-        for name in ("first", "second"):
-            await models.store.delete_answers("default", model=name)
-        for line in lines:
-            del line["request"]["server"]  # version 1.0.0 recorded and exported answers in this form
-
-        async def sent():
-            for line in lines:
-                yield json.dumps(line).encode() + b"\n"
-
-        assert await models.recordings.import_lines("default", sent()) == 1
-        assert [await used(name, Replay.PREFER) for name in ("first", "second")] == [(0, 1), (1, 0)]
-    for name in ("first", "second", "again"):
-        await models.directory.delete("default", name)
 
 
 async def test_a_model_is_tested_by_one_short_question(granted: Granting) -> None:
@@ -254,131 +107,6 @@ async def test_a_judge_whose_model_does_not_answer_is_not_at_fault(granted: Gran
     await models.directory.delete("default", "away")
     assert (error.code, error.type, error.traceback) == (ErrorCode.TARGET_FAILED, None, None)
     assert error.message.startswith("nothing answers at the model's address")
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("granting", ["docker"], indirect=True)
-async def test_judges_and_code_score_the_same_on_docker_when_the_provider_is_gone(granting: Granting) -> None:
-    form = {
-        "model": "gone",
-        "prompt": "{{ outputs }}",
-        "labels": [{"label": "ok", "score": 1}, {"label": "no", "score": 0}],
-    }
-    judge = JudgeIn.model_validate(form).to_model(Evaluator(""))
-    code = Evaluator(ONE, models=("judge=gone",))
-    models = ModelService(granting.service.settings, granting.store)
-    with ModelServer(plays_all=True) as provider:
-        await models.directory.add("default", RegisteredModel("gone", provider.url, model="real"))
-        first = [await granting.score(one, "is it ok", replay=Replay.PREFER) for one in (judge, code)]
-    again = [await granting.score(one, "is it ok", replay=Replay.REQUIRE) for one in (judge, code)]
-    await models.directory.delete("default", "gone")
-    assert [one.score for one in first] == [one.score for one in again] == [1.0, 1.0]
-    assert (first[0].label, again[0].label) == ("ok", "ok")
-    assert [one.usage.requests for one in first] == [one.usage.replayed for one in again] == [1, 1]
-    assert [one.evaluator.grants for one in again] == [("model:gone",), ("model:judge=gone",)]
-    assert {one.sandbox.backend for one in again} == {"docker"}
-
-
-@pytest.mark.long
-async def test_tokens_are_marked_as_estimated_if_the_provider_reports_none(granted: Granting) -> None:
-    models = ModelService(granted.service.settings, granted.store)
-    message = {"choices": [{"message": {"role": "assistant", "content": "yes"}}]}
-    with ModelServer() as provider:
-        provider.routes["/v1/chat/completions"] = lambda _: Reply(200, json.dumps(message).encode())
-        await models.directory.add("default", RegisteredModel("silent", provider.url, model="real"))
-        found = (await granted.score(Evaluator(ONE, models=("judge=silent",)))).usage
-        reported = (await granted.score(ONE)).usage
-    await models.directory.delete("default", "silent")
-    assert (found.requests, found.estimated, found.output_tokens) == (1, 1, len(json.dumps(message)) // 4)
-    assert (reported.requests, reported.estimated, reported.input_tokens > 0) == (1, 0, True)
-    both = found + reported
-    assert usage_text(both).endswith(f"{both.output_tokens} tokens (estimated for 1 request)")
-
-
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize(
-    ("budget", "says", "asked"),
-    [
-        (ModelBudget(requests=2), "may call models at most 2 times", 2),
-        (ModelBudget(tokens=1), "may use at most 1 tokens", 1),
-        (ModelBudget(cost=0.0005), "may cost at most 0.0005", 1),
-    ],
-)
-async def test_a_row_over_its_budget_is_budget_exceeded(
-    granted: Granting, budget: ModelBudget, says: str, asked: int
-) -> None:
-    before = len(granted.server.asked)
-    result = await granted.score(Evaluator(MANY, models=("judge",), budget=budget))
-    assert (result.status, result.error.code, result.score) == (Status.FAILED, ErrorCode.BUDGET_EXCEEDED, None)
-    assert says in result.error.message
-    assert len(granted.server.asked) - before == result.usage.requests == asked
-
-
-async def test_a_job_over_its_budget_fails_the_rows_that_are_left(granted: Granting) -> None:
-    meter, before = Meter(ModelBudget(requests=3), "the job"), len(granted.server.asked)
-    stream = granted.service.evaluate_rows(
-        Evaluator(ONE, models=("judge",)),
-        [Row({}, str(n)) for n in range(6)],
-        caller=Caller(terms=ModelTerms(meter=meter)),
-    )
-    found = {index: result async for index, result in stream}
-    codes = [one.error.code if one.error else None for one in found.values()]
-    assert sorted(map(str, codes)) == ["None"] * 3 + ["budget_exceeded"] * 3
-    assert len(granted.server.asked) - before == 3
-
-
-@pytest.mark.long
-async def test_a_workspace_over_its_day_is_refused_on_every_host_of_its_database(
-    provider: ModelServer, tmp_path: Path
-) -> None:
-    day = {"requests": 2}
-    async with granting_on("bubblewrap", provider, tmp_path, model_day=day) as one:
-        codes = [(await one.score(ONE)).error for _ in range(3)]
-        assert codes[:2] == [None, None]
-        assert codes[2].code is ErrorCode.BUDGET_EXCEEDED
-    async with granting_on("bubblewrap", provider, tmp_path, model_day=day) as two:
-        assert (await two.score(ONE)).error.code is ErrorCode.BUDGET_EXCEEDED
-        used = await ModelService(two.service.settings, two.store).list_usage("default", days=1)
-        assert [(row.model, row.requests, row.cost > 0) for row in used] == [("judge", 2, True)]
-
-
-@pytest.mark.long
-async def test_two_hosts_of_a_database_share_a_workspace_s_day(provider: ModelServer, tmp_path: Path) -> None:
-    day, before = {"requests": 5}, len(provider.asked)
-    async with (
-        granting_on("bubblewrap", provider, tmp_path, model_day=day) as one,
-        granting_on("bubblewrap", provider, tmp_path, model_day=day) as two,
-    ):
-        assert [(await host.score(ONE, "first")).score for host in (one, two)] == [1, 1]
-        rows = [Row({}, f"row {number}") for number in range(6)]
-        found = await asyncio.gather(
-            *(host.service.evaluate_batch(Evaluator(ONE, models=("judge",)), rows) for host in (one, two))
-        )
-        codes = [result.error.code if result.error else None for results in found for result in results]
-    assert (codes.count(None), codes.count(ErrorCode.BUDGET_EXCEEDED)) == (3, 9)
-    assert len(provider.asked) - before == 5
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    "answer", [Reply(302, headers={"Location": "/x"}), Reply(200, headers={"Content-Encoding": "gzip"}), None]
-)
-async def test_a_request_without_an_answer_counts_in_the_day_of_every_host(
-    tmp_path: Path, answer: Reply | None
-) -> None:
-    with ModelServer(faults=lambda _question, _attempt: answer, plays_all=True) as faulty:
-        async with granting_on("bubblewrap", faulty, tmp_path, model_day={"requests": 1}) as granting:
-            if answer is None:
-                url = "http://127.0.0.1:1/v1"
-                gone = RegisteredModel("gone", url, model="real", retries=0)
-                await ModelService(granting.service.settings, granting.store).directory.add("default", gone)
-            evaluator = Evaluator(ONE, models=("judge=gone" if answer is None else "judge",))
-            first = await granting.score(evaluator)
-            assert (first.score, first.usage.requests) == (0, 1)
-        async with granting_on("bubblewrap", faulty, tmp_path, model_day={"requests": 1}) as granting:
-            used = await ModelService(granting.service.settings, granting.store).list_usage("default", days=1)
-            assert [row.requests for row in used] == [1]
-            assert (await granting.score(evaluator)).error.code is ErrorCode.BUDGET_EXCEEDED
 
 
 @pytest.mark.long

@@ -17,7 +17,7 @@ from tests import forked
 from tests.keyed import audited, eventually
 from tests.model_server import Fault, ModelServer, no_fault
 from tests.models.conftest import KEY
-from tests.models.test_gateway import ONE
+from tests.models.judges import ONE
 from tests.server import Server, new_home
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(200)]

@@ -20,7 +20,7 @@ from evaluator_host.types.models import ModelHosts, RegisteredModel
 from tests.conftest import settings
 from tests.model_server import ModelServer
 from tests.models.conftest import KEY
-from tests.models.test_gateway import ONE
+from tests.models.judges import ONE
 from tests.models.test_host import command
 from tests.server import Server, new_home
 

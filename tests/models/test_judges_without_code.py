@@ -20,7 +20,7 @@ from evaluator_host.types.jobs import JobStatus
 from evaluator_host.types.results import Agreement, AgreementCell
 from tests.model_server import ModelServer
 from tests.models.conftest import KEY
-from tests.models.test_gateway import ONE
+from tests.models.judges import ONE
 from tests.models.test_host import command
 from tests.server import Server, new_home
 

@@ -10,7 +10,7 @@ from evaluator_host.engine.pool.fair_share import Capacity
 from evaluator_host.types.evaluator import Evaluator, Limits, Row
 from tests.model_server import ModelServer
 from tests.models.conftest import KEY, granting_on
-from tests.models.test_gateway import ONE
+from tests.models.judges import ONE
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(200)]
 

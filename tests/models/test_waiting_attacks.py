@@ -14,7 +14,7 @@ from evaluator_host.engine.service.caller import Caller
 from evaluator_host.types.evaluator import Evaluator, Limits, Row
 from tests.model_server import ModelServer, Reply
 from tests.models.conftest import KEY, Granting, granting_on
-from tests.models.test_gateway import ASK, ONE
+from tests.models.judges import ASK, ONE
 from tests.processes import seconds_below
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(200)]
