@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from tests.over_http import Host
 
 BACKENDS = ("bubblewrap", "docker")
+# for tests with a service of what a host does in the same way on each backend
+ON_BUBBLEWRAP = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
 DATA_DIR = Path(os.environ.get("EVALUATOR_HOST_TEST_DATA", "/var/tmp/evaluator-host-tests/data"))
 _CASES = pytest.StashKey[Counter[str]]()  # number of cases of each function that were collected so far
 _SECOND = {  # for each second backend, database or client: the first one, and the tests in which `make test` tries both

@@ -14,7 +14,7 @@ import pytest
 from evaluator_host.engine.config.settings import SandboxStart
 from evaluator_host.engine.opening import open_engine
 from evaluator_host.engine.service import Service
-from tests.conftest import BACKENDS, settings
+from tests.conftest import BACKENDS, ON_BUBBLEWRAP, settings
 from tests.contract.cases import CASES, Case
 
 BY_ID = {case.id: case for case in CASES}
@@ -48,7 +48,7 @@ async def service(request: pytest.FixtureRequest) -> AsyncIterator[Service]:
 
 
 @pytest.mark.sampled(4)
-@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+@ON_BUBBLEWRAP
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 async def test_a_case_has_the_expected_result(service: Service, case: Case) -> None:
     result = await service.evaluate(case.evaluator, case.row)

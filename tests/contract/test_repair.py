@@ -2,14 +2,13 @@
 code.
 """
 
-import pytest
-
 from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.prepared import evaluator_digest
 from evaluator_host.types.evaluator import Evaluator, EvaluatorSettings, Policy, Row
 from evaluator_host.types.outcome import ErrorCode
+from tests.conftest import ON_BUBBLEWRAP
 
-pytestmark = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+pytestmark = ON_BUBBLEWRAP
 
 LOST = "def evaluate(inputs, outputs, trace):\nimport not_there_at_all as gone\nif outputs:\nreturn 1\nreturn 0\n"
 SIMPLE = LOST.replace("import not_there_at_all as gone\n", "")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from evaluator_host.engine.service import Service
+from tests.conftest import ON_BUBBLEWRAP
 
 FOLDER = Path(__file__).parent
 PARTS = 6
@@ -16,7 +17,7 @@ DIALECTS = sorted(path.parent.name for path in FOLDER.glob("*/cases.py"))
 
 
 @pytest.mark.sampled(PARTS)
-@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+@ON_BUBBLEWRAP
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_every_case_ends_as_on_its_platform(service: Service, dialect: str, part: int) -> None:

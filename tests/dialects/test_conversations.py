@@ -10,6 +10,7 @@ import pytest
 from evaluator_host.engine.contracts.conversation import messages_of_trace
 from evaluator_host.engine.service import Service
 from evaluator_host.types.evaluator import Contract, Evaluator, Row, last_answer
+from tests.conftest import ON_BUBBLEWRAP
 from tests.dialects.cases import NativeCase
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Rome"}'}}
@@ -115,7 +116,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+@ON_BUBBLEWRAP
 async def test_a_conversation_reaches_the_metrics_of_every_platform(service: Service) -> None:
     results = await asyncio.gather(*(service.evaluate(case.evaluator, case.row) for case in CASES))
     differing = [one for case, result in zip(CASES, results, strict=True) for one in case.mismatches(result)]
@@ -198,7 +199,7 @@ def test_later_calls_go_on_and_tools_are_called() -> None:
     assert [one["content"] for one in both] == ["Weather?", "", "And tomorrow?"]
 
 
-@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+@ON_BUBBLEWRAP
 async def test_a_trace_alone_is_enough_for_a_thread_metric(service: Service) -> None:
     code = dedent(CASES[1].code).replace("You are welcome.", "hello")
     result = await service.evaluate(Evaluator(code), Row(trace=TRACES["OpenTelemetry"]))

@@ -2,14 +2,13 @@
 
 import asyncio
 
-import pytest
-
 from evaluator_host.engine.service import Service
 from evaluator_host.platform.terminal.words import in_options
 from evaluator_host.types.evaluator import Contract, Evaluator, EvaluatorSettings, Language, Row
 from evaluator_host.types.outcome import ErrorCode, EvaluationResult, Status
+from tests.conftest import ON_BUBBLEWRAP
 
-pytestmark = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+pytestmark = ON_BUBBLEWRAP
 ROW = Row({"question": "Capital of France?", "correct_answer": "Paris"}, "Paris")
 PLAIN = """
 def _norm(text): return clean(text).lower()

@@ -9,9 +9,9 @@ from evaluator_host.engine.service import Service
 from evaluator_host.types.evaluator import Contract, Evaluator, EvaluatorSettings, Language, Row
 from evaluator_host.types.outcome import FunctionFacts, Loaded, ParameterFacts
 from evaluator_host.types.warnings import RowWarnings
+from tests.conftest import ON_BUBBLEWRAP
 
 PYTHON, JAVASCRIPT, TYPESCRIPT = Language.PYTHON, Language.JAVASCRIPT, Language.TYPESCRIPT
-BUBBLEWRAP = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
 ROW = Row({"correct_answer": "4"}, "4")
 READS = "def evaluate(row, said, trace):\n    {}\n"
 SCRIPT = "function evaluate(row, said, trace) {{ {} }}"
@@ -96,7 +96,7 @@ ASKED: list[tuple[Language, str]] = [
 
 
 @pytest.mark.long
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 async def test_a_row_without_the_outputs_that_the_code_reads_is_told_so(service: Service) -> None:
     for codes, warned in ((UNASKED, ["missing_outputs"]), (ASKED, [])):
         evaluators = [Evaluator(code, language) for language, code in codes]
@@ -119,7 +119,7 @@ def test_outputs_that_are_there_are_not_missed() -> None:
     assert row_notes(Evaluator(""), loaded, Row({"a": 1}, messages=[{"role": "user", "content": "x"}])) == ()
 
 
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 async def test_a_score_without_outputs_comes_with_a_warning(service: Service) -> None:
     code = "def evaluate(app_params, inputs, output, correct_answer):\n    return float(output == correct_answer)\n"
     result = await service.evaluate(Evaluator(code), Row({"correct_answer": "Paris"}))
@@ -243,7 +243,7 @@ const helper = { prepare };
 
 
 @pytest.mark.sampled(2)
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 @pytest.mark.parametrize("language", [JAVASCRIPT, TYPESCRIPT])
 async def test_a_comparison_with_a_value_that_the_row_lacks_is_doubtful(service: Service, language: Language) -> None:
     head = FUNCTION if language is JAVASCRIPT else FUNCTION.replace("row, out", "row: any, out: any")
@@ -319,7 +319,7 @@ helper = types.SimpleNamespace(prepare=prepare)
 """
 
 
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 async def test_a_comparison_of_python_with_a_value_that_the_row_lacks_is_doubtful(service: Service) -> None:
     bodies = ["\n    ".join(body.split("; ")) for body, _, _ in COMPARED_IN_PYTHON]
     codes = [
@@ -349,7 +349,7 @@ def perform_eval(run, example):
 
 
 @pytest.mark.sampled(3)
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 @pytest.mark.parametrize(
     ("evaluator", "row", "score"),
     [
@@ -367,7 +367,7 @@ async def test_python_compares_missing_values_by_any_contract(
     assert [note.code for note in result.warnings if "has neither" in note.message] == ["missing_column"]
 
 
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 @pytest.mark.parametrize(
     ("language", "code"),
     [
@@ -383,7 +383,7 @@ async def test_a_comparison_of_two_missing_values_makes_the_score_doubtful(
     assert str(RowWarnings.of(results).doubt()).startswith("2 of 2 scores are doubtful: the code compares row.")
 
 
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 async def test_a_missing_column_has_one_warning(service: Service) -> None:
     evaluator = Evaluator(FUNCTION.format("return row.expected === out"), JAVASCRIPT)
     result = await service.evaluate(evaluator, ROW)
@@ -391,7 +391,7 @@ async def test_a_missing_column_has_one_warning(service: Service) -> None:
     assert note.message.startswith("the code reads `expected`, but the row has `correct_answer` instead")
 
 
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 async def test_a_missing_column_in_a_subscript_is_told_as_a_key_error(service: Service) -> None:
     code = "def evaluate(inputs, outputs, trace):\n    return outputs == inputs['expected']\n"
     result = await service.evaluate(Evaluator(code), ROW)

@@ -8,9 +8,9 @@ from evaluator_host.engine.contracts.parameters import rewritten, suspicious_par
 from evaluator_host.engine.service import Service
 from evaluator_host.types.evaluator import Contract, Evaluator, EvaluatorSettings, Language, Row
 from evaluator_host.types.outcome import ErrorCode, FunctionFacts, Loaded, ParameterFacts
+from tests.conftest import ON_BUBBLEWRAP
 
 PYTHON, JAVASCRIPT, TYPESCRIPT = Language.PYTHON, Language.JAVASCRIPT, Language.TYPESCRIPT
-BUBBLEWRAP = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
 ROW = Row({"correct_answer": "4"}, "4")
 HEADS = {
     PYTHON: "import json\n\ndef evaluate({}):\n    return 1.0\n",
@@ -56,7 +56,7 @@ def test_ordinary_names_are_not_warned_about(names: str) -> None:
 
 
 @pytest.mark.sampled(3)
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 @pytest.mark.parametrize("language", HEADS)
 async def test_checks_and_results_have_the_warning(service: Service, language: Language) -> None:
     names = "input, output, expected, metadata" if language is PYTHON else "input, output, expected"
@@ -68,7 +68,7 @@ async def test_checks_and_results_have_the_warning(service: Service, language: L
     assert result.score == 1
 
 
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 async def test_the_rewrite_takes_the_expected_answer_from_the_inputs(service: Service) -> None:
     settings = EvaluatorSettings(correct_answer_key="gold")
     code = HEADS[PYTHON].format("input, output, expected")
@@ -139,7 +139,7 @@ def test_the_order_of_other_platforms_is_written_as_positions() -> None:
 
 
 @pytest.mark.sampled(3)
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 @pytest.mark.parametrize(
     "before",
     [
@@ -158,7 +158,7 @@ async def test_the_code_that_was_meant_scores(service: Service, before: str) -> 
 
 
 @pytest.mark.sampled(4)
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 @pytest.mark.parametrize("parameters", ["inputs", "{ inputs, outcome }", "[a, b]", "...all"])
 async def test_javascript_refuses_one_parameter_as_python_does(service: Service, parameters: str) -> None:
     code = f"function evaluate({parameters}) {{ return 1 }}"
@@ -265,7 +265,7 @@ def meant() -> list[Evaluator]:
     return found
 
 
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 async def test_no_function_is_silently_wrong(service: Service) -> None:
     """No function is silently wrong.
 
@@ -287,7 +287,7 @@ async def test_no_function_is_silently_wrong(service: Service) -> None:
 
 
 @pytest.mark.sampled(2)
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 @pytest.mark.parametrize(
     ("language", "code", "told"),
     [

@@ -2,10 +2,9 @@
 
 import asyncio
 
-import pytest
-
 from evaluator_host.engine.service import Service
 from evaluator_host.types.outcome import EvaluationResult
+from tests.conftest import ON_BUBBLEWRAP
 from tests.dialects.pasted import Pasted
 from tests.dialects.pasted_javascript import IN_JAVASCRIPT
 from tests.dialects.pasted_loaders import LOADERS
@@ -38,7 +37,7 @@ def differences(case: Pasted, result: EvaluationResult) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+@ON_BUBBLEWRAP
 async def test_programs_as_people_paste_them(service: Service) -> None:
     results = await asyncio.gather(*(service.evaluate(case.evaluator, case.row) for case in PASTED))
     found = [one for case, result in zip(PASTED, results, strict=True) for one in differences(case, result)]

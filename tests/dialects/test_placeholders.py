@@ -8,6 +8,7 @@ import pytest
 
 from evaluator_host.engine.service import Service
 from evaluator_host.types.evaluator import Evaluator, Language, Row
+from tests.conftest import ON_BUBBLEWRAP
 
 SCORER = "\n@scorer\ndef mine(outputs):\n    {}\n    return 1.0\n"
 ROW = Row({}, "4")
@@ -26,7 +27,7 @@ MLFLOW = "from mlflow.genai.scorers import Guidelines, scorer\n"
         "from mlflow.genai.scorers import *\nfrom mlflow.genai.datasets import create_dataset\n",
     ],
 )
-@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+@ON_BUBBLEWRAP
 async def test_an_unused_placeholder_stops_nothing(service: Service, top: str) -> None:
     result = await service.evaluate(Evaluator(top + SCORER.format("")), ROW)
     assert (result.score, result.error) == (1.0, None)
@@ -36,7 +37,7 @@ async def test_an_unused_placeholder_stops_nothing(service: Service, top: str) -
 @pytest.mark.parametrize(
     "use", ["Guidelines(name='kind')", "Guidelines.name", "list(Guidelines)", "class Kind(Guidelines): pass", "Kind()"]
 )
-@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+@ON_BUBBLEWRAP
 async def test_an_error_on_a_missing_name_names_the_pin(service: Service, use: str) -> None:
     code = MLFLOW + "class Kind(Guidelines):\n    pass\n" + SCORER.format(use)
     error = (await service.evaluate(Evaluator(code), ROW)).error
@@ -46,7 +47,7 @@ async def test_an_error_on_a_missing_name_names_the_pin(service: Service, use: s
     assert error.hint == "add mlflow==3.17.2 to `packages`"
 
 
-@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+@ON_BUBBLEWRAP
 async def test_the_result_says_what_was_not_loaded(service: Service) -> None:
     code = "import openai\n" + MLFLOW + "client = openai.OpenAI()\n" + SCORER.format("")
     found = await service.evaluate(Evaluator(code), ROW)
@@ -83,7 +84,7 @@ EXACT = "\ndef exact(row: Row, output: str, expected: str) -> bool:\n    return 
         BESIDE.format("try:\n    from .rows import Row\nexcept ImportError:\n    from rows import Row") + EXACT,
     ],
 )
-@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+@ON_BUBBLEWRAP
 async def test_a_file_of_the_author_that_nothing_uses_stops_nothing(service: Service, code: str) -> None:
     result = await service.evaluate(Evaluator(code), Row({"row": "r", "correct_answer": "4"}, "4"))
     assert (result.score, result.error) == (1.0, None)
@@ -106,7 +107,7 @@ async def test_a_file_of_the_author_that_nothing_uses_stops_nothing(service: Ser
         "import helpers\n\ndef eval(one, two):\n    return helpers.norm(one) == two\n\ndef exact(output, expected):\n    return eval(output, expected)\n",
     ],
 )
-@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+@ON_BUBBLEWRAP
 async def test_a_file_of_the_author_that_the_evaluator_uses_is_asked_for(service: Service, code: str) -> None:
     error = (await service.evaluate(Evaluator(code), Row({"correct_answer": "4"}, "4"))).error
     assert error is not None
@@ -114,7 +115,7 @@ async def test_a_file_of_the_author_that_the_evaluator_uses_is_asked_for(service
     assert '{"helpers.py": "…"}' in (error.hint or "")
 
 
-@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+@ON_BUBBLEWRAP
 async def test_a_file_beside_the_code_that_the_evaluator_uses_is_asked_for(service: Service) -> None:
     code = BESIDE.format("from .rows import Row, norm") + EXACT.replace("output ==", "norm(output) ==")
     error = (await service.evaluate(Evaluator(code), Row({"correct_answer": "4"}, "4"))).error
@@ -123,7 +124,7 @@ async def test_a_file_beside_the_code_that_the_evaluator_uses_is_asked_for(servi
     assert '{"evals/rows.py": "…"}' in (error.hint or "")
 
 
-@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+@ON_BUBBLEWRAP
 async def test_of_several_evaluators_only_those_fail_that_use_what_is_absent(service: Service) -> None:
     code = (
         "import helpers\n\ndef near(output, expected):\n    return helpers.norm(output) == expected\n\n"
@@ -134,7 +135,7 @@ async def test_of_several_evaluators_only_those_fail_that_use_what_is_absent(ser
     assert "near: No module named 'helpers'" in [one.message for one in result.warnings]
 
 
-@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+@ON_BUBBLEWRAP
 async def test_a_score_that_was_made_up_without_a_file_does_not_count(service: Service) -> None:
     code = (
         "import { ask } from './judge.js';\n"
@@ -149,7 +150,7 @@ async def test_a_score_that_was_made_up_without_a_file_does_not_count(service: S
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+@ON_BUBBLEWRAP
 async def test_of_rewards_that_are_added_up_each_is_needed(service: Service) -> None:
     code = (
         "import numpy as np\n\ndef first(completions):\n    return [1.0 for _ in completions]\n\n"
@@ -175,7 +176,7 @@ ASKING = "import {0}\n\ndef judged(output, expected):\n    try:\n        return 
         ("asyncio", "asyncio.run(asyncio.open_connection('127.0.0.1', 11434))"),
     ],
 )
-@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+@ON_BUBBLEWRAP
 async def test_an_answer_made_up_without_network_is_reported(service: Service, package: str, asked: str) -> None:
     code = ASKING.format(package, asked)
     host = "api.judge.invalid" if "judge" in asked else "127.0.0.1:11434"
@@ -231,7 +232,7 @@ def exact(output, expected):
 """
 
 
-@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+@ON_BUBBLEWRAP
 async def test_a_host_that_an_evaluator_asked_before_it_failed_counts_for_no_other(service: Service) -> None:
     found = await service.evaluate(Evaluator(FAILING), Row({"correct_answer": "4"}, "4"))
     assert (found.score, found.metrics) == (1.0, {"exact": 1.0})
@@ -256,7 +257,7 @@ GETTING = (
         (GETTING.format("http", "localhost:11434"), "127.0.0.1:11434"),
     ],
 )
-@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+@ON_BUBBLEWRAP
 async def test_an_answer_made_up_in_javascript_is_reported(service: Service, asked: str, host: str) -> None:
     told = f"the code could not reach {host}, and goes on without an answer"
     for returned in (asked, f"[{asked}, console.log(1)][0], {{ score: 2 }}"):
@@ -287,7 +288,7 @@ def evaluate(inputs, outputs, trace):
 """
 
 
-@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+@ON_BUBBLEWRAP
 async def test_a_host_that_answers_later_is_not_told(service: Service) -> None:
     found = await service.evaluate(Evaluator(SERVED), Row({}, "4"))
     assert (found.score, found.warnings) == (1.0, ())
@@ -323,7 +324,7 @@ JUDGED = "\ndef judged(output, expected):\n    "
         ),
     ],
 )
-@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+@ON_BUBBLEWRAP
 async def test_of_several_evaluators_one_that_hides_what_it_lacks_does_not_count(
     service: Service, top: str, body: str, name: str
 ) -> None:
@@ -344,7 +345,7 @@ async def test_of_several_evaluators_one_that_hides_what_it_lacks_does_not_count
         "try:\n        sent = client.send(output)\n    except Exception as error:\n        print(error)\n    return 0.5\n",
     ],
 )
-@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+@ON_BUBBLEWRAP
 async def test_of_several_evaluators_one_that_does_without_something_counts(service: Service, body: str) -> None:
     code = "import openai\nclient = openai.OpenAI()\n" + EXACT_BESIDE + JUDGED + body
     found = await service.evaluate(Evaluator(code), Row({"correct_answer": "4"}, "4"))

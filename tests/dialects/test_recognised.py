@@ -5,6 +5,7 @@ import pytest
 from evaluator_host.engine.service import Service
 from evaluator_host.types.evaluator import Contract, Evaluator, Language, Row
 from evaluator_host.types.outcome import ErrorCode
+from tests.conftest import ON_BUBBLEWRAP
 
 BOTH = {
     Language.PYTHON: "def perform_eval(run):\n    return {'a': 1}\n\ndef get_assert(output, context):\n    return 0.5\n",
@@ -12,7 +13,7 @@ BOTH = {
 }
 
 
-@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+@ON_BUBBLEWRAP
 @pytest.mark.parametrize("language", BOTH)
 async def test_two_equal_signs_are_ambiguous_and_a_declared_contract_decides(
     service: Service, language: Language
@@ -29,7 +30,7 @@ async def test_two_equal_signs_are_ambiguous_and_a_declared_contract_decides(
         assert (declared.score, declared.evaluator.contract_source) == (score, "declared")
 
 
-@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+@ON_BUBBLEWRAP
 @pytest.mark.parametrize(
     ("language", "code"),
     [

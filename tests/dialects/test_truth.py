@@ -9,9 +9,9 @@ import pytest
 from evaluator_host.engine.service import Service
 from evaluator_host.types.evaluator import Contract, Evaluator, Language, Row
 from evaluator_host.types.outcome import EvaluationResult
+from tests.conftest import ON_BUBBLEWRAP
 
 PYTHON, JAVASCRIPT, TYPESCRIPT = Language.PYTHON, Language.JAVASCRIPT, Language.TYPESCRIPT
-BUBBLEWRAP = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
 COMPARES: list[tuple[str, Language, str]] = [  # evaluators that score 1 if the output is the expected answer
     ("agentcore", PYTHON, """
         from bedrock_agentcore.evaluation.custom_code_based_evaluators import EvaluatorOutput, custom_code_based_evaluator
@@ -391,7 +391,7 @@ def told(result: EvaluationResult) -> list[tuple[str, str | None]]:
 
 
 @pytest.mark.sampled(33)
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 @pytest.mark.parametrize(("contract", "language", "code"), COMPARES)
 async def test_an_expected_answer_is_never_silently_absent(
     service: Service, contract: str, language: Language, code: str
@@ -412,7 +412,7 @@ async def test_an_expected_answer_is_never_silently_absent(
 
 
 @pytest.mark.sampled(3)
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 @pytest.mark.parametrize(("contract", "code"), [*GETS_COLUMNS, *NEEDS_NONE])
 async def test_an_expected_answer_that_is_not_missed_is_not_told(service: Service, contract: str, code: str) -> None:
     result = await service.evaluate(evaluator(contract, code), Row({"question": "q", "expected": "a"}, "a"))
@@ -420,7 +420,7 @@ async def test_an_expected_answer_that_is_not_missed_is_not_told(service: Servic
 
 
 @pytest.mark.sampled(48)
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 @pytest.mark.parametrize(("language", "code"), [*ASKS, *ASKS_NOT])
 async def test_code_that_asks_for_the_expected_answer_is_not_told(
     service: Service, language: Language, code: str
@@ -436,7 +436,7 @@ async def test_code_that_asks_for_the_expected_answer_is_not_told(
 
 
 @pytest.mark.sampled(2)
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 @pytest.mark.parametrize(("contract", "code"), [*TOLD, *NOT_TOLD])
 async def test_only_code_that_reads_the_expected_answer_is_reported(service: Service, contract: str, code: str) -> None:
     result = await service.evaluate(evaluator(contract, code), Row({"question": "q", "label": "a"}, "a"))
@@ -450,7 +450,7 @@ GIVEN = "def handler(input, output, expected):\n    return float(expected in out
 
 
 @pytest.mark.sampled(3)
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 @pytest.mark.parametrize(
     ("code", "expected", "told"),
     [

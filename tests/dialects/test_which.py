@@ -6,8 +6,9 @@ import pytest
 
 from evaluator_host.engine.service import Service
 from evaluator_host.types.evaluator import Contract, Evaluator, EvaluatorSettings, Language, Row
+from tests.conftest import ON_BUBBLEWRAP
 
-pytestmark = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+pytestmark = ON_BUBBLEWRAP
 ROW = Row({"question": "Capital of France?", "correct_answer": "Paris"}, "Paris")
 TWO = "def exact(output, expected):\n    return 1.0\n\ndef near(output, expected):\n    return 0.5\n\n"
 RUNS = "def correct(run, example):\n    return {'score': 1}\n\ndef short(run, example):\n    return {'score': 0.5}\n\n"

@@ -10,6 +10,7 @@ import pytest
 from evaluator_host.engine.service import Service
 from evaluator_host.types.evaluator import Contract, Evaluator, Row
 from evaluator_host.types.outcome import EvaluationResult
+from tests.conftest import ON_BUBBLEWRAP
 from tests.differential.compare import differences, unexplained
 from tests.differential.packages import PROGRAMS, real_python
 from tests.differential.programs import agenta_cases
@@ -17,7 +18,7 @@ from tests.differential.programs import agenta_cases
 pytestmark = [
     pytest.mark.differential,
     pytest.mark.timeout(600),
-    pytest.mark.parametrize("service", ["bubblewrap"], indirect=True),
+    ON_BUBBLEWRAP,
 ]
 
 DIFFERS: Final = "contracts.md#the-older-signature"

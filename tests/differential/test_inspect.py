@@ -9,6 +9,7 @@ import pytest
 
 from evaluator_host.engine.service import Service
 from evaluator_host.types.evaluator import Evaluator, Row
+from tests.conftest import ON_BUBBLEWRAP
 
 pytestmark = [pytest.mark.engine, pytest.mark.differential, pytest.mark.timeout(900)]
 CODE = """
@@ -30,7 +31,7 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+@ON_BUBBLEWRAP
 async def test_the_real_package_scores_as_the_light_modules(service: Service) -> None:
     light = Evaluator(CODE)
     real = replace(light, packages=("inspect_ai==0.3.285",))

@@ -17,6 +17,7 @@ import pytest
 from evaluator_host.engine.service import Service
 from evaluator_host.types.evaluator import Contract, Language
 from evaluator_host.types.outcome import EvaluationResult
+from tests.conftest import ON_BUBBLEWRAP
 from tests.dialects.cases import NativeCase
 from tests.differential.compare import differences, unexplained
 from tests.differential.packages import PROGRAMS, real_python
@@ -25,7 +26,7 @@ from tests.wires.real_clients import CLIENTS
 pytestmark = [
     pytest.mark.differential,
     pytest.mark.timeout(600),
-    pytest.mark.parametrize("service", ["bubblewrap"], indirect=True),
+    ON_BUBBLEWRAP,
 ]
 
 FIELDS: Final = {

@@ -6,6 +6,7 @@ import pytest
 
 from evaluator_host.engine.service import Service
 from evaluator_host.types.evaluator import Evaluator, EvaluatorSettings, Json, Language, Row
+from tests.conftest import ON_BUBBLEWRAP
 
 ROW = Row({}, "x")
 SCORE = "def evaluate(inputs, outputs, trace):\n    return {}\n"
@@ -34,7 +35,7 @@ for step in trainer.train():
     print(step)
 """
 
-pytestmark = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+pytestmark = ON_BUBBLEWRAP
 
 
 @pytest.mark.sampled(12)

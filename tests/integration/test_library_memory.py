@@ -8,6 +8,7 @@ import pytest
 
 from evaluator_host.engine.service import Service
 from evaluator_host.types.evaluator import Evaluator, Limits, Row
+from tests.conftest import ON_BUBBLEWRAP
 
 LOAD = """import ctypes, struct
 
@@ -45,7 +46,7 @@ def evaluate(inputs, outputs, trace):
 """
 
 
-@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+@ON_BUBBLEWRAP
 async def test_an_extension_that_hides_a_lack_of_memory_gets_a_hint(service: Service) -> None:
     """If an extension hides a lack of memory, the error has a hint. Extensions raise such errors when an allocation
     fails, as sometimes happens to `import evaluate` in 256 MB.

@@ -6,10 +6,11 @@ import pytest
 
 from evaluator_host.engine.service import Service
 from evaluator_host.types.evaluator import Evaluator, Language, Limits, Row
+from tests.conftest import ON_BUBBLEWRAP
 
 pytestmark = [
     pytest.mark.long("this installs a hundred packages; test_npm_bundles.py has a case of each kind"),
-    pytest.mark.parametrize("service", ["bubblewrap"], indirect=True),
+    ON_BUBBLEWRAP,
 ]
 # for each set and pin: imports, and an expression that must be true
 SETS: Final[dict[str, dict[str, tuple[str, str]]]] = {

@@ -12,8 +12,9 @@ from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.caller import DEFAULT_WORKSPACE
 from evaluator_host.types.errors import HostError
 from evaluator_host.types.evaluator import Evaluator, Limits, Row
+from tests.conftest import ON_BUBBLEWRAP
 
-pytestmark = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+pytestmark = ON_BUBBLEWRAP
 
 USED = {  # for each pin: an import, and an expression that must be true
     "anthropic==0.52.0": ("import anthropic", "anthropic.__version__ == '0.52.0'"),

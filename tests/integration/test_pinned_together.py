@@ -7,10 +7,11 @@ import pytest
 
 from evaluator_host.engine.service import Service
 from evaluator_host.types.evaluator import Evaluator, Limits, Row
+from tests.conftest import ON_BUBBLEWRAP
 
 pytestmark = [
     pytest.mark.long("this installs hundreds of packages; test_pinned_most.py has a case of each kind"),
-    pytest.mark.parametrize("service", ["bubblewrap"], indirect=True),
+    ON_BUBBLEWRAP,
 ]
 # for each set and pin: statements, and an expression that must be true after them
 SETS: Final[dict[str, dict[str, tuple[str, str]]]] = {

@@ -11,12 +11,12 @@ from evaluator_host.engine.service import Service
 from evaluator_host.types.errors import IndexUnavailable
 from evaluator_host.types.evaluator import Evaluator, Language, Row
 from evaluator_host.types.outcome import EvaluationResult
-from tests.conftest import settings
+from tests.conftest import ON_BUBBLEWRAP, settings
 from tests.counting import dead_index
 from tests.real_sets import BINARY, PLAIN, TEXTS
 
 # installing and listing are the same on both backends; test_docker_packages.py tests sets as images
-pytestmark = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+pytestmark = ON_BUBBLEWRAP
 
 PYTHON, JAVASCRIPT, TYPESCRIPT = Language.PYTHON, Language.JAVASCRIPT, Language.TYPESCRIPT
 ROWS = 12

@@ -8,9 +8,9 @@ import pytest
 from evaluator_host.engine.service import Service
 from evaluator_host.types.evaluator import Evaluator, EvaluatorSettings, Row
 from evaluator_host.types.outcome import EvaluationResult, Status
+from tests.conftest import ON_BUBBLEWRAP
 from tests.dialects.nemo.metrics import metric, returning
 
-BUBBLEWRAP = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
 BLEU = 'from nemo_evaluator_sdk import BLEUMetric\nm = BLEUMetric(references=["{{r}}"])'
 SUM = (
     metric(
@@ -48,7 +48,7 @@ async def test_rows_have_scores_together(service: Service) -> None:
     assert (result.status, result.metrics) == (Status.SCORED, {"sum": 3.5, "all": 1.0})
 
 
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 async def test_rows_that_have_nothing_together_are_not_asked(service: Service) -> None:
     assert await together(service, returning("True"), "1") is None
     assert await together(service, SUM, "no number") is None
@@ -58,7 +58,7 @@ async def test_rows_that_have_nothing_together_are_not_asked(service: Service) -
     assert (nothing.status, nothing.metrics, nothing.score) == (Status.SCORED, {}, None)
 
 
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 async def test_a_failure_over_all_rows_is_reported_as_the_error_of_all_rows(service: Service) -> None:
     result = await together(service, SUM, "x", "9", "1")
     assert result is not None
@@ -67,7 +67,7 @@ async def test_a_failure_over_all_rows_is_reported_as_the_error_of_all_rows(serv
 
 
 @pytest.mark.long
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 async def test_rouge_and_bleu_come_with_what_computes_them(service: Service) -> None:
     row = Row(inputs={"r": "the cat sat on the mat"}, outputs="the cats")
     code = 'from nemo_evaluator_sdk import ROUGEMetric\nm = ROUGEMetric(reference="{{r}}")'
@@ -83,7 +83,7 @@ async def test_rouge_and_bleu_come_with_what_computes_them(service: Service) -> 
 
 
 @pytest.mark.sampled(3)
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 @pytest.mark.parametrize(
     ("base", "arguments", "module"),
     [

@@ -12,9 +12,9 @@ from evaluator_host.engine.service import Service
 from evaluator_host.types.errors import PackagesFailed
 from evaluator_host.types.evaluator import Contract, Evaluator, EvaluatorSettings, Isolation, Policy, Row
 from evaluator_host.types.outcome import ErrorCode, EvaluationResult, Status
+from tests.conftest import ON_BUBBLEWRAP
 from tests.dialects.nemo.metrics import EVALUATION, EXPRESSIONS, IMPORTS, RESULT, ROWS, SUMMARY, metric, returning
 
-BUBBLEWRAP = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
 TWO = metric(
     """
     return MetricResult(outputs=[MetricOutput(name="right", value=text == data["expected"]),
@@ -56,13 +56,13 @@ async def test_an_evaluation_at_module_level_prints_what_the_documentation_shows
     assert report.logs.stdout == SUMMARY
 
 
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 async def test_the_result_of_an_evaluation_is_the_golden_one(service: Service) -> None:
     result = await evaluated(service, EVALUATION + "\nprint(result.model_dump_json())\n", rows()[0])
     assert json.loads(result.logs.stdout) == RESULT
 
 
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 @pytest.mark.parametrize(
     ("settings", "score", "passed"),
     [(EvaluatorSettings(score_output="right"), 1.0, True), (EvaluatorSettings(score_output="length"), 0.5, None)],
@@ -79,7 +79,7 @@ async def test_an_output_can_be_named_as_the_score(
 
 
 @pytest.mark.sampled(2)
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 @pytest.mark.parametrize(
     ("outputs", "message"),
     [
@@ -103,7 +103,7 @@ async def test_outputs_that_were_not_declared_so_are_refused_in_the_documented_w
 
 
 @pytest.mark.sampled(4)
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 @pytest.mark.parametrize(
     ("value", "spec", "raw", "score"),
     [
@@ -126,7 +126,7 @@ async def test_values_are_read_leniently_and_kept_as_they_were(
     assert ("non_finite" in {note.code for note in result.warnings}) is (score is None)
 
 
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 async def test_labels_and_objects_are_kept_and_never_counted(service: Service) -> None:
     code = metric(
         """
@@ -144,7 +144,7 @@ async def test_labels_and_objects_are_kept_and_never_counted(service: Service) -
 
 
 @pytest.mark.sampled(2)
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 @pytest.mark.parametrize(
     ("body", "message"),
     [
@@ -159,7 +159,7 @@ async def test_a_metric_that_fails_says_so(service: Service, body: str, message:
     assert result.error.line == (12 if "raise" in body else None)
 
 
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 async def test_a_metric_that_is_not_async_is_told_how_to_become_it(service: Service) -> None:
     result = await evaluated(service, returning("True").replace("async def", "def"))
     assert result.error is not None
@@ -168,7 +168,7 @@ async def test_a_metric_that_is_not_async_is_told_how_to_become_it(service: Serv
 
 
 @pytest.mark.long
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 async def test_the_last_class_counts_unless_another_is_named(service: Service) -> None:
     first, second = returning("1", 'MetricOutputSpec.continuous_score("p")'), returning("0.25")
     second = second.replace("boolean", "continuous_score").replace("class M(", "class Other:  # (")
@@ -184,7 +184,7 @@ async def test_the_last_class_counts_unless_another_is_named(service: Service) -
     assert "`Missing` is not a metric; it defines M, Other" in missing.error.message
 
 
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 async def test_a_metric_with_arguments_takes_them_from_the_settings_or_from_the_code(service: Service) -> None:
     code = returning("self.least", 'MetricOutputSpec.continuous_score("p")').replace(
         '    type = "m"\n', '    type = "m"\n    def __init__(self, least): self.least = least\n'
@@ -199,7 +199,7 @@ async def test_a_metric_with_arguments_takes_them_from_the_settings_or_from_the_
     assert "least" in neither.error.message
 
 
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 async def test_a_run_works_on_one_copy_of_the_metric(service: Service) -> None:
     code = returning("self.count()", 'MetricOutputSpec.continuous_score("p")') + (
         "    seen = []\n    def count(self):\n        self.own.append(1)\n        return len(self.own) + len(M.seen)\n"
@@ -214,7 +214,7 @@ async def test_a_run_works_on_one_copy_of_the_metric(service: Service) -> None:
     assert [result.score for result in together] == [1, 2, 3]
 
 
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 async def test_a_metric_that_cannot_be_copied_is_refused(service: Service) -> None:
     before = "import threading\n"
     code = before + returning("True").replace(
@@ -225,7 +225,7 @@ async def test_a_metric_that_cannot_be_copied_is_refused(service: Service) -> No
     assert "Cannot copy metric M; use a Pydantic model" in result.error.message
 
 
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 async def test_a_metric_reads_secrets_and_prepares_before_the_first_row(service: Service) -> None:
     code = returning("self.ready") + (
         "    def secrets(self): return {}\n"
@@ -239,7 +239,7 @@ async def test_a_metric_reads_secrets_and_prepares_before_the_first_row(service:
     assert (await evaluated(service, code)).passed is False
 
 
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 async def test_rows_know_their_place_and_their_trace(service: Service) -> None:
     code = metric(
         """
@@ -264,7 +264,7 @@ async def test_rows_know_their_place_and_their_trace(service: Service) -> None:
 
 
 @pytest.mark.long
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 async def test_own_pins_are_kept_beside_what_the_modules_need(service: Service) -> None:
     result = await evaluated(service, returning("True"), packages=("jinja2==3.1.5",))
     assert {(one.name, one.version) for one in result.environment.packages} >= {("jinja2", "3.1.5")}
@@ -273,7 +273,7 @@ async def test_own_pins_are_kept_beside_what_the_modules_need(service: Service) 
         await evaluated(service, returning("True"), packages=("jinja2==0.0.1",))
 
 
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 async def test_the_restricted_policy_lets_metrics_be_written(service: Service) -> None:
     allowed = Evaluator(returning("True"), policy=Policy.RESTRICTED)
     assert (await service.evaluate(allowed, Row())).passed is True
@@ -284,7 +284,7 @@ async def test_the_restricted_policy_lets_metrics_be_written(service: Service) -
 
 
 @pytest.mark.long
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 @pytest.mark.parametrize(
     "imports",
     [

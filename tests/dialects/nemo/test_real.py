@@ -17,10 +17,11 @@ from evaluator_host.engine.service import Service
 from evaluator_host.types.evaluator import Contract, Evaluator, EvaluatorSettings, Language, Limits, Row
 from evaluator_host.types.outcome import EvaluationResult
 from evaluator_host.vendors.nemo.bundles import evaluator_of
+from tests.conftest import ON_BUBBLEWRAP
 from tests.dialects.nemo.judge_model import judge_server
 from tests.dialects.nemo.metrics import EVALUATION, GOLDEN, PICKLER, REAL, SUMMARY, returning
 
-pytestmark = [pytest.mark.differential, pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)]
+pytestmark = [pytest.mark.differential, ON_BUBBLEWRAP]
 
 SCENARIOS: Final = (GOLDEN / "scenarios.py").read_text("utf-8")
 WHERE: Final = "import nemo_evaluator_sdk\nprint(nemo_evaluator_sdk.__file__)\n"

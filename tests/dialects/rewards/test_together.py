@@ -2,14 +2,13 @@
 been scored alone.
 """
 
-import pytest
-
 from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.summaries import summarise
 from evaluator_host.types.evaluator import Evaluator, Row
 from evaluator_host.types.outcome import ErrorCode, EvaluationResult
+from tests.conftest import ON_BUBBLEWRAP
 
-pytestmark = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+pytestmark = ON_BUBBLEWRAP
 
 
 async def scored(service: Service, code: str, *texts: str) -> tuple[list[EvaluationResult], EvaluationResult]:

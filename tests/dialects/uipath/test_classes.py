@@ -8,10 +8,11 @@ import pytest
 from evaluator_host.engine.service import Service
 from evaluator_host.types.evaluator import Contract, Evaluator, EvaluatorSettings
 from evaluator_host.types.outcome import ErrorCode
+from tests.conftest import ON_BUBBLEWRAP
 from tests.dialects.uipath.evaluators import CUSTOM, FIXTURES, IMPORTS, PATTERN, evaluator
 from tests.dialects.uipath.test_contract import evaluated, refused
 
-pytestmark = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+pytestmark = ON_BUBBLEWRAP
 
 
 async def test_every_sort_of_justification_is_taken(service: Service) -> None:

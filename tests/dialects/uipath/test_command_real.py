@@ -19,14 +19,14 @@ from evaluator_host.vendors.uipath.project import find_layout
 from evaluator_host.vendors.uipath.registering import register, usable_classes
 from evaluator_host.vendors.uipath.template import evaluator_code
 from tests import forked
-from tests.conftest import DATA_DIR
+from tests.conftest import DATA_DIR, ON_BUBBLEWRAP
 from tests.dialects.uipath.projects import PATTERNS, make_project, make_shared
 from tests.real_sets import UIPATH
 
 pytestmark = [
     pytest.mark.engine,
     pytest.mark.long("this runs UiPath's own packages; test_eval.py tests our command"),
-    pytest.mark.parametrize("service", ["bubblewrap"], indirect=True),
+    ON_BUBBLEWRAP,
     pytest.mark.timeout(900),
 ]
 

@@ -9,9 +9,9 @@ import pytest
 from evaluator_host.engine.service import Service
 from evaluator_host.types.evaluator import Contract, Evaluator, EvaluatorSettings, Isolation, Policy, Row
 from evaluator_host.types.outcome import ErrorCode, EvaluationError, EvaluationResult, Status
+from tests.conftest import ON_BUBBLEWRAP
 from tests.dialects.uipath.evaluators import CUSTOM, FIXTURES, GOLDEN, PATTERN, PATTERN_SPAN, evaluator
 
-BUBBLEWRAP = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
 CRITERIA = {"text": "x"}
 
 
@@ -50,7 +50,7 @@ async def test_the_documented_evaluator_scores_the_golden_and_names_what_it_ran_
 
 
 @pytest.mark.long
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 async def test_a_configuration_is_taken_in_both_spellings_or_as_the_whole_file(service: Service) -> None:
     row = Row(outputs={"a": "One", "b": "two"}, criteria={"expectedValues": ["one"]})
     whole = json.loads((FIXTURES / "my-custom-evaluator.json").read_text("utf-8"))
@@ -77,7 +77,7 @@ async def batch(service: Service, bodies: list[str]) -> list[EvaluationResult]:
     return await service.evaluate_batch(Evaluator(evaluator("".join(cases))), rows)
 
 
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 async def test_results_come_to_one_scale_and_are_kept_as_they_were(service: Service) -> None:
     expected: dict[str, tuple[float, bool | None, object, str | None]] = {
         "return NumericEvaluationResult(score=7.5)": (7.5, None, 7.5, None),
@@ -94,7 +94,7 @@ async def test_results_come_to_one_scale_and_are_kept_as_they_were(service: Serv
     assert [note.code for note in results[0].warnings] == ["out_of_range"]
 
 
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 async def test_a_value_that_is_not_a_score_fails_the_row_and_says_why(service: Service) -> None:
     expected = {
         "return ErrorEvaluationResult(error='no data')": ("user_exception", "no data", "ErrorEvaluationResult"),
@@ -117,14 +117,14 @@ async def test_a_value_that_is_not_a_score_fails_the_row_and_says_why(service: S
     assert "raise ValueError('boom')" in (errors[2].traceback or "")
 
 
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 async def test_a_failing_row_does_not_affect_other_rows(service: Service) -> None:
     code = evaluator("return BooleanEvaluationResult(score=1 / len(execution.agent_output) >= 1)")
     results = await service.evaluate_batch(Evaluator(code), [Row({}, out, criteria=CRITERIA) for out in ("a", "", "b")])
     assert [result.score for result in results] == [1.0, None, 1.0]
 
 
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 async def test_criteria_that_are_missing_or_do_not_fit_are_named(service: Service) -> None:
     missing = "No evaluation criteria provided and no default evaluation criteria configured"
     given: list[tuple[object, ErrorCode, str]] = [
@@ -141,7 +141,7 @@ async def test_criteria_that_are_missing_or_do_not_fit_are_named(service: Servic
         assert "text (optional)" in (result.error.hint or "")
 
 
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 async def test_rows_without_criteria_have_those_of_the_configuration(service: Service) -> None:
     code = evaluator("return NumericEvaluationResult(score=len(criteria.text))")
     default = EvaluatorSettings(config={"defaultEvaluationCriteria": {"text": "abc"}})
@@ -149,7 +149,7 @@ async def test_rows_without_criteria_have_those_of_the_configuration(service: Se
         assert (await evaluated(service, code, Row(criteria=criteria), settings=default)).score == score
 
 
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 async def test_an_execution_has_every_field_under_both_names(service: Service) -> None:
     code = evaluator(
         """
@@ -176,7 +176,7 @@ async def test_an_execution_has_every_field_under_both_names(service: Service) -
     )
 
 
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 async def test_rows_that_are_not_executions_name_the_field(service: Service) -> None:
     given = {
         "outputs is [1]; the output of an agent must be an object or a string": Row(outputs=[1]),
@@ -188,7 +188,7 @@ async def test_rows_that_are_not_executions_name_the_field(service: Service) -> 
     assert [(error.code, error.message) for error in errors] == [(ErrorCode.BINDING_ERROR, told) for told in given]
 
 
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 async def test_rows_begin_alike_unless_they_share_a_process(service: Service) -> None:
     code = evaluator("seen.append(1)\nreturn NumericEvaluationResult(score=len(seen))") + "\nseen = []\n"
     rows = [Row(criteria=CRITERIA)] * 3
@@ -198,7 +198,7 @@ async def test_rows_begin_alike_unless_they_share_a_process(service: Service) ->
     assert [result.score for result in together] == [1, 2, 3]
 
 
-@BUBBLEWRAP
+@ON_BUBBLEWRAP
 async def test_the_restricted_policy_lets_evaluators_be_written(service: Service) -> None:
     allowed = evaluator("return NumericEvaluationResult(score=len(execution.agent_output))")
     row = Row(outputs="abc", criteria=CRITERIA)

@@ -15,6 +15,7 @@ from evaluator_host.types.outcome import EvaluationResult
 from evaluator_host.vendors.uipath.agent import AGENT_LIMITS, AgentFunction, agent_program
 from evaluator_host.vendors.uipath.eval_set import parse_eval_set
 from evaluator_host.vendors.uipath.evaluation import run_agent
+from tests.conftest import ON_BUBBLEWRAP
 
 AGENT = """
 from uipath.eval.mocks import mockable
@@ -72,7 +73,7 @@ CASES = [
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+@ON_BUBBLEWRAP
 async def test_a_test_case_sets_what_functions_answer(service: Service, tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(AGENT)
     found = parse_eval_set({"version": "1.0", "evaluatorRefs": ["E"], "evaluations": CASES})

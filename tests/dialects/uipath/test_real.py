@@ -14,9 +14,10 @@ from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.preparer import SdkNeeds, sdk_needs
 from evaluator_host.types.evaluator import Contract, Evaluator, EvaluatorSettings, Limits, Row
 from evaluator_host.types.outcome import EvaluationResult
+from tests.conftest import ON_BUBBLEWRAP
 from tests.dialects.uipath.evaluators import CUSTOM, FIXTURES, PATTERN, PATTERN_ARGUMENTS, PATTERN_SPAN
 
-pytestmark = [pytest.mark.differential, pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)]
+pytestmark = [pytest.mark.differential, ON_BUBBLEWRAP]
 
 SCENARIOS: Final = (FIXTURES / "scenarios.py").read_text("utf-8")
 WHERE: Final = "import uipath.eval.models\nprint(uipath.eval.models.__file__)\n"

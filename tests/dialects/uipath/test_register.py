@@ -10,9 +10,10 @@ from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Contract, Evaluator
 from evaluator_host.vendors.uipath.project import Layout, find_layout
 from evaluator_host.vendors.uipath.registering import Registered, left_out, register, usable_classes
+from tests.conftest import ON_BUBBLEWRAP
 from tests.dialects.uipath.evaluators import FIXTURES, IMPORTS, PATTERN, evaluator
 
-pytestmark = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+pytestmark = ON_BUBBLEWRAP
 
 
 async def registered(service: Service, layout: Layout, code: str, *, reset: bool = False) -> list[Registered]:

@@ -3,13 +3,12 @@
 import json
 from typing import Any
 
-import pytest
-
 from evaluator_host.engine.service import Service
 from evaluator_host.types.evaluator import Evaluator, Row
+from tests.conftest import ON_BUBBLEWRAP
 from tests.dialects.uipath.evaluators import GOLDEN, PATTERN_SPAN, evaluator
 
-pytestmark = pytest.mark.parametrize("service", ["bubblewrap"], indirect=True)
+pytestmark = ON_BUBBLEWRAP
 HELPERS = "from uipath.eval._helpers.evaluators_helpers import *\nimport json\nimport uipath.eval._helpers.evaluators_helpers as helpers\n"
 NAMES = ("extract_tool_calls", "extract_tool_calls_names", "extract_tool_calls_outputs")
 SHAPES: dict[str, dict[str, Any] | None] = {
