@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck
 from hypothesis import settings as settings_of_hypothesis
 
+from evaluator_host.client import Client
 from evaluator_host.engine.config.settings import SandboxChoice, Settings
 from evaluator_host.engine.opening import open_engine
 from evaluator_host.engine.service import Service
@@ -28,6 +29,7 @@ from tests.workers import fork_workers
 
 if TYPE_CHECKING:
     from tests.over_http import Host
+    from tests.server import Server
 
 BACKENDS = ("bubblewrap", "docker")
 # for tests with a service of what a host does in the same way on each backend
@@ -195,6 +197,28 @@ async def service(
             yield host
         return
     async with open_engine(settings(request.param), prewarm=True) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Server"]:
+    """A host for the tests of a module, as a process of its own. Its Python sandboxes are forked, because that is
+    cheaper.
+    """
+    from tests.server import FORKED, Server  # noqa: PLC0415 - `tests.server` imports this module
+
+    with Server(log=tmp_path_factory.mktemp("server") / "log", environment=FORKED) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def url(server: "Server") -> str:
+    return server.url
+
+
+@pytest.fixture(scope="module")
+def client(url: str) -> Iterator[Client]:
+    with Client(url) as opened:
         yield opened
 
 

@@ -9,7 +9,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from tests.conftest import DATA_DIR
 from tests.databases import Databases
 from tests.docs.blocks import DOCUMENTS, ROOT, Block, blocks, name
 from tests.node_client import NODE, installed
-from tests.server import FORKED, Server, index_environment
+from tests.server import Server, index_environment
 
 pytestmark = pytest.mark.engine
 
@@ -31,12 +30,6 @@ RUNNABLE = {"bash": ["bash", "-euo", "pipefail", "-c"], "python": [sys.executabl
 MORE = "…"
 """A key in a shown answer that stands for further fields."""
 VOLATILE = {"timing_ms", "rows_per_s", "digest", "runtime", "peak_memory_kb", "peak_memory_mb", "run_ms", "warm"}
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(log=tmp_path_factory.mktemp("server") / "log", environment=FORKED) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -23,15 +23,9 @@ from evaluator_host.types.evaluator import Contract, Isolation
 from evaluator_host.types.outcome import ErrorCode, EvaluationResult, Status
 from tests.both_clients import FLAVOURS, open_client
 from tests.keyed import eventually
-from tests.server import FORKED, Server, free_port
+from tests.server import Server, free_port
 
 EXACT = Evaluator("def evaluate(inputs, outputs, trace):\n    return outputs == inputs['correct_answer']\n")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(log=tmp_path_factory.mktemp("server") / "log", environment=FORKED) as running:
-        yield running
 
 
 @pytest.fixture(params=FLAVOURS)

@@ -2,7 +2,6 @@
 
 import csv
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +13,8 @@ from evaluator_host.types.evaluator import Evaluator, Language, Limits, Row
 from evaluator_host.types.jobs import Failures
 from tests import forked
 from tests.integration.everyday import EXACT, MAPPING, ROWS, command
-from tests.server import FORKED, Server
 
 pytestmark = pytest.mark.long("test_job_reading.py compares jobs too")
-
-
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with Server(log=tmp_path_factory.mktemp("server") / "log", environment=FORKED) as server:
-        yield server.url
-
-
-@pytest.fixture(scope="module")
-def client(url: str) -> Iterator[Client]:
-    with Client(url) as opened:
-        yield opened
 
 
 def test_failed_rows_count_in_a_comparison_as_they_do_in_both_jobs(client: Client, url: str) -> None:

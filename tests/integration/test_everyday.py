@@ -2,7 +2,6 @@
 
 import io
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import openpyxl
@@ -17,20 +16,8 @@ from evaluator_host.types.evaluator import Evaluator, Language
 from evaluator_host.types.jobs import Failures
 from tests import forked
 from tests.integration.everyday import EXACT, MAPPING, ROWS, command
-from tests.server import FORKED, Server, new_home
+from tests.server import Server, new_home
 from tests.unit.test_workbooks import packed, parts
-
-
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with Server(log=tmp_path_factory.mktemp("server") / "log", environment=FORKED) as server:
-        yield server.url
-
-
-@pytest.fixture(scope="module")
-def client(url: str) -> Iterator[Client]:
-    with Client(url) as opened:
-        yield opened
 
 
 def test_a_workbook_becomes_jobs_with_names_and_statistics(client: Client, url: str, tmp_path: Path) -> None:

@@ -16,15 +16,9 @@ from pydantic import TypeAdapter
 from evaluator_host.client import Client
 from evaluator_host.types.outcome import EvaluationResult
 from tests.described import described_app
-from tests.server import FORKED, Server
+from tests.server import Server
 
 EXACT = "def evaluate(inputs, outputs, trace):\n    return outputs == inputs['correct_answer']\n"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(log=tmp_path_factory.mktemp("server") / "log", environment=FORKED) as running:
-        yield running
 
 
 def post(server: Server, path: str = "/v1/evaluate", **body: object) -> httpx.Response:

@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from evaluator_host.client import Client
 from evaluator_host.types.errors import InvalidRequest, NameTaken
 from tests import forked
-from tests.server import FORKED, Server, index_environment
+from tests.server import Server, index_environment
 
 CONFIG = """
 description: Capitals
@@ -56,12 +55,6 @@ def short(outputs, reference_outputs):
 def near(inputs, outputs, trace):
     return missing_library.score(outputs)
 """
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(log=tmp_path_factory.mktemp("server") / "log", environment=FORKED) as running:
-        yield running
 
 
 @pytest.fixture

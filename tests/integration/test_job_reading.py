@@ -14,7 +14,6 @@ from evaluator_host.types.evaluator import Evaluator, Isolation
 from evaluator_host.types.jobs import Failures
 from tests import forked
 from tests.both_clients import FLAVOURS, open_client
-from tests.server import FORKED, Server
 
 STRICT = """
 def evaluate(inputs, outputs, trace):
@@ -27,12 +26,6 @@ def evaluate(inputs, outputs, trace):
 """
 KIND = "def evaluate(inputs, outputs, trace):\n    return len(outputs or 'abc') / 10\n"
 ROWS = [{"n": n, "answer": None if n % 3 == 0 else "[" if n == 5 else "a" * (n % 10)} for n in range(3000)]
-
-
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with Server(log=tmp_path_factory.mktemp("server") / "log", environment=FORKED) as server:
-        yield server.url
 
 
 @pytest.fixture(scope="module", params=FLAVOURS)

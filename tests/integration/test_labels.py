@@ -1,7 +1,5 @@
 """People label rows of jobs and data sets, and jobs are compared with their labels."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from evaluator_host.client import Client
@@ -9,21 +7,8 @@ from evaluator_host.types.errors import InvalidRequest, NotFound
 from evaluator_host.types.evaluator import Evaluator
 from tests import forked
 from tests.integration.everyday import EXACT, MAPPING, ROWS, command
-from tests.server import FORKED, Server
 
 pytestmark = pytest.mark.long("tests/jobs/test_label_queues.py tests the queues without a host")
-
-
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with Server(log=tmp_path_factory.mktemp("server") / "log", environment=FORKED) as server:
-        yield server.url
-
-
-@pytest.fixture(scope="module")
-def client(url: str) -> Iterator[Client]:
-    with Client(url) as opened:
-        yield opened
 
 
 def test_labels_of_a_shard_are_of_its_rows_alone(client: Client) -> None:

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from evaluator_host.types.migrations import MigrationStatus
 from evaluator_host.types.proof import ProofVerdict
 from tests import forked
 from tests.conftest import DATA_DIR
-from tests.server import FORKED, Server
+from tests.server import Server
 
 LEGACY = "def evaluate(app_params, inputs, output, correct_answer):\n    return float(output == correct_answer)\n"
 MIGRATED = 'def evaluate(inputs, outputs, trace):\n    return float(outputs == inputs["correct_answer"])\n'
@@ -25,12 +24,6 @@ TEXT = (
     "def evaluate(app_params, inputs, output, correct_answer):\n    return score()\n"
 )
 STARS = "evaluate = (lambda: lambda *args: 1.0)()\n"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(log=tmp_path_factory.mktemp("server") / "log", environment=FORKED) as running:
-        yield running
 
 
 @pytest.fixture

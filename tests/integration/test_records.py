@@ -17,18 +17,11 @@ from evaluator_host.types.evaluator import Evaluator, Language
 from evaluator_host.types.jobs import JobStatus
 from tests import forked
 from tests.both_clients import FLAVOURS, open_client
-from tests.server import FORKED, Server
 
 EXACT = "def evaluate(inputs, outputs, trace):\n    return outputs == inputs['correct_answer']\n"
 KIND = "def evaluate(inputs, outputs, trace):\n    return outputs.strip() == inputs['correct_answer']\n"
 ROWS = "question,gold,answer\nCapital of France?,Paris,Paris\nCapital of Italy?,Rome,Rome \nCapital of Peru?,Lima\n"
 ROWS += "Capital of Norway?,Oslo,Bergen\n"
-
-
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with Server(log=tmp_path_factory.mktemp("server") / "log", environment=FORKED) as server:
-        yield server.url
 
 
 @pytest.fixture

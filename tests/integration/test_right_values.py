@@ -1,22 +1,15 @@
 """Each evaluator in `right_values.py` gets the score that its author meant, or the result says why not."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from tests.integration.right_values import ANY, CASES, Case
-from tests.server import FORKED, Server
+from tests.server import Server
 
 pytestmark = pytest.mark.engine
 KINDS = sorted({one.kind for one in CASES})
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(log=tmp_path_factory.mktemp("server") / "log", environment=FORKED) as running:
-        yield running
 
 
 def wrong(case: Case, server: Server) -> list[str]:

@@ -29,12 +29,6 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield server.url
 
 
-@pytest.fixture(scope="module")
-def client(url: str) -> Iterator[Client]:
-    with Client(url) as opened:
-        yield opened
-
-
 @pytest.fixture(autouse=True)
 def nothing_is_left(client: Client) -> Iterator[None]:
     yield

@@ -8,7 +8,6 @@ import os
 import pickle
 import tarfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +29,6 @@ WORKSPACES = "/apis/entities/v2/workspaces"
 BLEU = {"type": "bleu", "references": ["{{item.gold}}"], "labels": {}}
 EXACT = {"type": "exact-match", "reference": "{{item.gold}}"}
 ROWS = [{"gold": "a b c d", "answer": "a b c d"}, {"gold": "e f g h", "answer": "x"}]
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(log=tmp_path_factory.mktemp("server") / "log", environment=FORKED) as running:
-        yield running
 
 
 def inline(config: dict[str, Any], *outputs: str) -> dict[str, Any]:

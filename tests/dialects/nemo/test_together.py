@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -39,12 +38,6 @@ SUM = (
 )
 QUICK, SLOW = SUM.replace("WAIT", ""), SUM.replace("WAIT", "import time; time.sleep(2)")
 ROWS = [{"outputs": text} for text in ("1", "no number", "2.5", "4")]
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(log=tmp_path_factory.mktemp("server") / "log", environment=FORKED) as running:
-        yield running
 
 
 def cli(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:

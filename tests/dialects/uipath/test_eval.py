@@ -4,7 +4,6 @@ as a job on a host.
 
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +16,8 @@ from tests.conftest import DATA_DIR
 from tests.dialects.uipath.eval_sets import DOCUMENTED
 from tests.dialects.uipath.evaluators import CUSTOM, FIXTURES, PATTERN_SPAN
 from tests.dialects.uipath.projects import PATTERNS, make_project
-from tests.server import FORKED, Server
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(400)]
-
-
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with Server(log=tmp_path_factory.mktemp("server") / "log", environment=FORKED) as server:
-        yield server.url
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Contract, Evaluator, EvaluatorSettings, Language
 from tests.dialects.uipath.evaluators import CUSTOM, PATTERN, PATTERN_SPAN, evaluator
 from tests.integration.test_cli import inside
-from tests.server import FORKED, Server
+from tests.server import Server
 
 pytestmark = pytest.mark.engine
 
@@ -28,12 +28,6 @@ LENGTHS = evaluator(
     """,
     config="more: int = 0",
 )
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(log=tmp_path_factory.mktemp("server") / "log", environment=FORKED) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

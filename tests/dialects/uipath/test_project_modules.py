@@ -5,7 +5,6 @@ and explains errors.
 import json
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +14,8 @@ from evaluator_host.client import Client
 from tests import forked
 from tests.conftest import DATA_DIR
 from tests.dialects.uipath.projects import SHARED_SET, WORDING, make_shared, write
-from tests.server import FORKED, Server
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(400)]
-
-
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with Server(log=tmp_path_factory.mktemp("server") / "log", environment=FORKED) as server:
-        yield server.url
 
 
 def command(project: Path, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
