@@ -18,7 +18,7 @@ from evaluator_host.engine.sandbox import messages as answers
 from evaluator_host.engine.sandbox.protocol import BODY_BYTES, HEADER_BYTES, Frame, FrameDecoder, ProtocolError, encode
 from evaluator_host.types.json_values import decode_json
 from evaluator_host.types.outcome import Failed, Loaded, Returned
-from tests.fuzz.bounds import JSON, SMALL, TEXT, bounded, chunked, scaled
+from tests.fuzz.bounds import JSON, SMALL, TEXT, bounded, chunked, nested, scaled
 
 SIZES = st.lists(st.integers(1, 40), max_size=5)
 PLAIN = st.dictionaries(
@@ -186,3 +186,14 @@ def test_whatever_a_sandbox_answers_is_an_outcome_or_its_crash(header: dict[str,
     for read, kinds in ((answers.read_loaded, Loaded | Failed), (answers.read_outcome, Returned | Failed)):
         with suppress(ProtocolError):
             assert isinstance(read(frame), kinds)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    "body", [{"bundle": nested(100, "code")}, {"anything": [0] * 100_001}, {"anything": "x" * (9 << 20)}]
+)
+def test_facts_about_code_take_little_memory_because_the_host_keeps_them(body: dict[str, Any]) -> None:
+    told = {"contract": "evaluate", "contract_source": "inferred", "reason": "", "entry": "evaluate", "parameters": []}
+    frame = Frame({"type": "loaded", "logs": None, **told}, json.dumps({"bundle": None}).encode())
+    assert isinstance(answers.read_loaded(frame), Loaded)
+    with pytest.raises(ProtocolError, match="malformed"):
+        answers.read_loaded(Frame(frame.header, json.dumps(body).encode()))
