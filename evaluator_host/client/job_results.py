@@ -14,6 +14,7 @@ from ..types.results import (
     Change,
     ChangePage,
     ColumnStatistics,
+    ComparedColumn,
     Comparison,
     FailureGroup,
     JobEvaluatorReport,
@@ -253,6 +254,33 @@ class JobResultVerbs(Verbs[TransportT]):
         """
         path = job_path(job_id, f"compare/{path_part(other_id)}") + query(evaluator=evaluator, by_place=by_place)
         return await self._get(path, list[Comparison])
+
+    @verb
+    async def compare_groups(
+        self,
+        job_id: str,
+        other_id: str,
+        by: str,
+        *,
+        evaluator: str | None = None,
+        metric: str = "score",
+        by_place: bool = False,
+    ) -> list[ComparedColumn]:
+        """Compare a metric with a later job over the same rows, for each of the first 50 values of a column.
+
+        Args:
+          job_id: Id of the earlier job.
+          other_id: Id of the later job.
+          by: Name of a column of the data set, or a dotted path in it.
+          evaluator: Name of an evaluator of both jobs; None for all evaluators.
+          metric: Name of the metric.
+          by_place: The same as in `compare`.
+
+        Raises:
+          InvalidRequest: no row has a value in that column, or the jobs cannot be compared.
+        """
+        asked = query(by=by, evaluator=evaluator, metric=metric, by_place=by_place)
+        return await self._get(job_path(job_id, f"compare/{path_part(other_id)}/groups") + asked, list[ComparedColumn])
 
     @stream
     async def changes(

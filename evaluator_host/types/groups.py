@@ -2,8 +2,8 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Generic, TypeVar
 
 from .evaluator import Json
 from .json_values import encode_json, value_at
@@ -13,6 +13,8 @@ from .results import ColumnStatistics, GroupStatistics
 GROUPS: Final = 200  # maximum number of values that get their own group
 _VALUE_CHARS: Final = 200  # maximum number of characters, as JSON, in a value that gets its own group
 _UNIT: Final = 1 << 1074  # every float is a multiple of 1 / _UNIT
+
+Kept = TypeVar("Kept")
 
 
 class Numbers:
@@ -53,8 +55,7 @@ class Numbers:
 
 
 class _Group:
-    def __init__(self, value: Json = None) -> None:
-        self.value = value
+    def __init__(self) -> None:
         self._statuses: Counter[str] = Counter()
         self._verdicts: Counter[bool | None] = Counter()
         self._scores = Numbers()
@@ -73,8 +74,8 @@ class _Group:
     def has_verdicts(self) -> bool:
         return self._verdicts[True] + self._verdicts[False] > 0
 
-    def statistics(self, *, zero_scores: bool, zero_verdicts: bool) -> GroupStatistics:
-        """Return counts and scores.
+    def statistics(self, value: Json, *, zero_scores: bool, zero_verdicts: bool) -> GroupStatistics:
+        """Return counts and scores of the rows that have this value.
 
         Failed rows count as a score of 0 with `zero_scores`, and as not passed with `zero_verdicts`.
         """
@@ -82,7 +83,7 @@ class _Group:
         zeros = failed if zero_scores else 0
         judged = self._verdicts[True] + self._verdicts[False] + (failed if zero_verdicts else 0)
         return GroupStatistics(
-            value=self.value,
+            value=value,
             rows=self._statuses.total(),
             scored=self._statuses[Status.SCORED],
             failed=failed,
@@ -99,6 +100,29 @@ class _Group:
         return not self._statuses
 
 
+class ByValue(Generic[Kept]):
+    """Keeps something for each of the first `most` values that are short, and for all other values together."""
+
+    def __init__(self, make: Callable[[], Kept], *, most: int = GROUPS) -> None:
+        self._make = make
+        self._most = most
+        self._by_key: dict[str, tuple[Json, Kept]] = {}
+        self.others = make()
+
+    def of(self, value: Json) -> Kept:
+        """Return what is kept for a value. If there is room, a new value is not one of the others."""
+        key = _key(value)
+        if (found := self._by_key.get(key)) is not None:
+            return found[1]
+        if len(self._by_key) >= self._most or len(key) > _VALUE_CHARS:
+            return self.others
+        return self._by_key.setdefault(key, (value, self._make()))[1]
+
+    def ordered(self) -> list[tuple[Json, Kept]]:
+        """Return the values with what is kept for them, sorted by value."""
+        return sorted(self._by_key.values(), key=lambda one: _order(one[0]))
+
+
 class Groups:
     """Gathers the results of an evaluator, grouped by a value of their rows.
 
@@ -106,24 +130,15 @@ class Groups:
     """
 
     def __init__(self) -> None:
-        self._by_key: dict[str, _Group] = {}
-        self._others = _Group()
+        self._groups = ByValue(_Group)
 
-    def open(self, value: Json) -> _Group:
-        """Return the group of a value.
-
-        If there is room, a new value gets its own group, unless the value is too long.
-        """
-        key = _key(value)
-        if (found := self._by_key.get(key)) is not None:
-            return found
-        if len(self._by_key) >= GROUPS or len(key) > _VALUE_CHARS:
-            return self._others
-        return self._by_key.setdefault(key, _Group(value))
+    def open(self, value: Json) -> None:
+        """Give a value a group, even if no result with this value follows."""
+        self._groups.of(value)
 
     def add(self, value: Json, status: str, score: float | None, *, passed: bool | None) -> None:
         """Count the result of a row that has this value."""
-        self.open(value).add(status, score, passed=passed)
+        self._groups.of(value).add(status, score, passed=passed)
 
     def statistics(self, evaluator: str, *, zero: bool = False) -> ColumnStatistics:
         """Return counts and scores for each value, sorted by value.
@@ -131,11 +146,11 @@ class Groups:
         If `zero` is true, and other rows have scores or verdicts, a failed row counts as a score of 0 that did not
         pass.
         """
-        every = [*sorted(self._by_key.values(), key=lambda one: _order(one.value)), self._others]
-        scores = zero and any(one.has_scores for one in every)
-        verdicts = zero and any(one.has_verdicts for one in every)
-        *groups, others = (one.statistics(zero_scores=scores, zero_verdicts=verdicts) for one in every)
-        return ColumnStatistics(evaluator, tuple(groups), None if self._others.is_empty else others)
+        every = [*self._groups.ordered(), (None, self._groups.others)]
+        scores = zero and any(one.has_scores for _, one in every)
+        verdicts = zero and any(one.has_verdicts for _, one in every)
+        *groups, others = (one.statistics(value, zero_scores=scores, zero_verdicts=verdicts) for value, one in every)
+        return ColumnStatistics(evaluator, tuple(groups), None if self._groups.others.is_empty else others)
 
 
 def value_in(record: Any, column: str) -> Json:

@@ -298,6 +298,35 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
+class ComparedGroup:
+    """The rows of two jobs that have one value in a column."""
+
+    value: Annotated[Json, Doc("The value; null for the rows that have no value.")]
+    rows: Annotated[int, Doc("Number of rows with a result in both jobs.")]
+    difference: Annotated[Difference, Doc("Difference of the metric over these rows.")]
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedColumn:
+    """The comparison of two jobs for each value of a column, as `GET /v1/jobs/{id}/compare/{other}/groups` returns it.
+
+    If both jobs count failed rows as 0, failed rows have a score of 0 here, too.
+    """
+
+    before: Annotated[str, Doc("Label of the evaluator in the earlier job.")]
+    after: Annotated[str, Doc("Label of the evaluator in the later job.")]
+    groups: Annotated[tuple[ComparedGroup, ...], Doc("The first 50 values, sorted; rows without a value last.")]
+    others: Annotated[
+        ComparedGroup | None,
+        Doc("The rows with any other value, or with a value of over 200 characters; None if there are no such rows."),
+    ] = None
+    note: Annotated[
+        str | None, Doc("How many of so many values may seem significant by chance; None for fewer than five.")
+    ] = None
+    doubt: Annotated[str | None, Doc("As in `Comparison`.")] = None
+
+
+@dataclass(frozen=True, slots=True)
 class RowDiff:
     """The difference of one row between two jobs, for one evaluator."""
 

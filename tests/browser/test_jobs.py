@@ -483,6 +483,16 @@ async def test_a_comparison_lists_the_rows_that_are_found(page: Page, client: Cl
         made = await asyncio.to_thread(client.jobs.create, [Evaluator(code, threshold=0.5)], "compare-found")
         jobs.append((await asyncio.to_thread(client.jobs.wait, made.id)).id)
     await page.goto(f"/compare/{jobs[0]}/{jobs[1]}")
+    for name, job in zip(("Before", "After"), jobs, strict=True):
+        column = page.get_by_role("columnheader", name=f"{name}: ").filter(has_text=f"({job[4:12]})")
+        await expect(column.first).to_be_visible()
+    await page.get_by_label("Column", exact=True).select_option("city")
+    by_city = page.get_by_role("region", name="Difference by city").locator("tbody tr")
+    await expect(by_city).to_have_count(2)
+    await expect(by_city.nth(1)).to_contain_text("Rome")
+    await expect(by_city.nth(1)).to_contain_text("too few rows")
+    assert await grave_findings(page) == []
+    await picture(page, "compare-by-column")
     worse = page.get_by_role("region", name="Rows that are worse").locator("tbody tr")
     risen = page.get_by_role("region", name="Rows that are better").locator("tbody tr")
     await expect(worse).to_have_count(4)

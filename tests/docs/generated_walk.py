@@ -151,6 +151,7 @@ def walk_jobs() -> None:
     ask("pair_job_rows", first, second)
     ask("get_job_compare_row", first, second, 0)
     ask("list_job_compare_changes", first, second)
+    ask("list_job_compare_groups", first, second, by="label")
     walk_labels(first)
     slow = {"code": "def evaluate(inputs, outputs, trace):\n    import time; time.sleep(0.5); return 1\n"}
     third = ask("create_job", body={"evaluators": [slow], "dataset": {"rows": ROWS * 50}}).id

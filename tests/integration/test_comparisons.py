@@ -116,6 +116,60 @@ def test_a_comparison_names_rows_that_passed_only_before(client: Client, url: st
     )
 
 
+def test_jobs_are_compared_for_each_value_of_a_column(client: Client, url: str) -> None:
+    rows = [
+        {"n": n, "topic": ("refunds", "invoices", None)[n % 3], "gold": "a", "old": "a" if n % 2 else "b", "new": "a"}
+        for n in range(60)
+    ]
+    rows = [{**row, "new": row["old"]} if row["topic"] == "invoices" else row for row in rows]
+    rows[59]["new"] = None
+    client.datasets.upload("by-topic", rows)
+    client.evaluators.create("topic-exact", Evaluator(EXACT.code.replace("return", "outputs.strip(); return")))
+    before, after = (
+        client.jobs.wait(client.jobs.create(["topic-exact"], "by-topic", mapping={"outputs": column}).id).id
+        for column in ("old", "new")
+    )
+    (whole,) = client.jobs.compare(before, after)
+    (found,) = client.jobs.compare_groups(before, after, "topic")
+    assert [(one.value, one.rows, one.difference.n) for one in found.groups] == [
+        ("invoices", 20, 20),
+        ("refunds", 20, 20),
+        (None, 20, 19),
+    ]
+    assert (found.before, found.after, found.others, found.note, found.doubt) == (
+        whole.before, whole.after, None, None, None,
+    )  # fmt: skip
+    invoices, refunds, none = (one.difference for one in found.groups)
+    assert (invoices.difference, invoices.significant, refunds.significant) == (0.0, False, True)
+    assert (refunds.before, refunds.after, refunds.difference) == (0.5, 1.0, 0.5)
+    assert refunds.interval is not None
+    assert 0 < refunds.interval[0] < 0.5 < refunds.interval[1] < 1
+    (score,) = (one for one in whole.metrics if one.metric == "score")
+    weighted = sum(one.n * (one.difference or 0.0) for one in (invoices, refunds, none))
+    assert (score.n, score.difference) == (59, pytest.approx(weighted / 59))
+    shown = command(url, "jobs", "compare", before, after, "--by", "topic")
+    assert "TOPIC" in shown
+    assert "(no value)" in shown
+    assert "significant" in shown.splitlines()[3]
+    (numbers,) = client.jobs.compare_groups(before, after, "n")
+    assert (len(numbers.groups), numbers.groups[0].difference.note) == (50, "too few rows")
+    assert numbers.others is not None
+    assert (numbers.others.rows, numbers.others.difference.n) == (10, 9)
+    with pytest.raises(InvalidRequest, match="no row has a value in the column topics; did you mean topic"):
+        client.jobs.compare_groups(before, after, "topics")
+    with pytest.raises(AssertionError, match="leave out --diff and --out"):
+        command(url, "jobs", "compare", before, after, "--by", "topic", "--diff")
+
+
+def test_many_values_of_a_column_come_with_a_note_on_chance(client: Client) -> None:
+    client.datasets.upload("many-topics", [{"topic": n % 6, "outputs": n} for n in range(60)])
+    client.evaluators.create("even", Evaluator("def evaluate(inputs, outputs, trace):\n    return outputs % 2 == 0\n"))
+    jobs = [client.jobs.wait(client.jobs.create(["even"], "many-topics").id).id for _ in range(2)]
+    (found,) = client.jobs.compare_groups(*jobs, "topic")
+    assert [one.value for one in found.groups] == [0, 1, 2, 3, 4, 5]
+    assert found.note == "6 values have an interval; even if nothing had changed, about 1 in 20 would seem significant"
+
+
 def test_a_row_that_failed_is_told_where_jobs_are_compared(client: Client, url: str, tmp_path: Path) -> None:
     rows = [{"gold": "a", "new": "a", "old": "a"}, {"gold": "b", "new": "c", "old": "b"}, {"gold": "d", "old": "d"}]
     rows = [{**row, **named} for row, named in zip(rows, ({}, {"id": "=b"}, {"id": "d7"}), strict=True)]

@@ -291,7 +291,7 @@ async def test_remembered_statistics_do_not_wait_for_a_turn(desk: Desk) -> None:
     job, other = [await desk.ended(await desk.start(["ok"] * 3)) for _ in range(2)]
     await desk.results.statistics(WORKSPACE, job.id)
     known, reader = tables(desk.store), desk.reader
-    comparisons = JobComparisons(known.jobs, known.results, known.datasets, desk.folder)
+    comparisons = JobComparisons(known.jobs, known.results, known.datasets, desk.folder, desk.processes)
     no_turns = Turns(1, queue_limit=0)
     api = job_results_api(desk.results, comparisons, reader, JobExports(desk.results, reader), turns=no_turns)
     (route,) = [one for one in api.routes if isinstance(one, LateRoute) and one.name == "statistics"]

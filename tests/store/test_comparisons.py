@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, update
 
+from evaluator_host.engine.system.limited_process import LimitedProcesses
 from evaluator_host.platform.datasets.files import RowsFolder
 from evaluator_host.platform.jobs.queue import _first_reliable
 from evaluator_host.platform.jobs.results.aggregate import aggregate
@@ -130,7 +131,7 @@ async def test_versions_are_compared_with_the_same_versions_if_there_are_several
     store: Store, tmp_path: Path, before: Sequence[int], after: Sequence[int], pairs: list[tuple[int, int]]
 ) -> None:
     jobs, results, datasets = tables(store).jobs, tables(store).results, tables(store).datasets
-    comparisons = JobComparisons(jobs, results, datasets, RowsFolder(tmp_path))
+    comparisons = JobComparisons(jobs, results, datasets, RowsFolder(tmp_path), LimitedProcesses(most=1))
     ids = [(await finished(store, [1.0], versions=versions)).id for versions in (before, after)]
     if pairs:
         found = await comparisons.compare(WORKSPACE, *ids)

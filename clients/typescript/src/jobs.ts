@@ -1,7 +1,7 @@
 import { HostError } from "./errors.js";
 import { segment, type Http, type Query } from "./http.js";
 import { encoded } from "./json.js";
-import type { ColumnStatistics, Comparison, Evaluator, FailureGroup, JobEvaluatorReport, JobStatistics, JobIn, JobReport, JobRow, JobRowDetail, JobRowPage, JobStatus, JsonObject, Pairs, RowFilters } from "./types.js";
+import type { ColumnStatistics, ComparedColumn, Comparison, Evaluator, FailureGroup, JobEvaluatorReport, JobStatistics, JobIn, JobReport, JobRow, JobRowDetail, JobRowPage, JobStatus, JsonObject, Pairs, RowFilters } from "./types.js";
 
 const PAGE_ROWS = 500;
 const AGAIN_MS = 1000; // milliseconds between two requests for a job whose events cannot be read
@@ -141,6 +141,11 @@ export class Jobs {
    */
   compare(id: string, other: string, query: { evaluator?: string; by_place?: boolean } = {}): Promise<Comparison[]> {
     return this.#http.json("GET", path(id, `compare/${segment(other)}`), { query });
+  }
+
+  /** Compare a metric with a later job for each of the first 50 values of a column: `compareGroups(id, other, "topic")`. */
+  compareGroups(id: string, other: string, by: string, query: { evaluator?: string; metric?: string; by_place?: boolean } = {}): Promise<ComparedColumn[]> {
+    return this.#http.json("GET", path(id, `compare/${segment(other)}/groups`), { query: { by, ...query } });
   }
 
   pairs(id: string, other: string, query: { evaluator?: string; metric?: string; by_place?: boolean } = {}): Promise<Pairs> {

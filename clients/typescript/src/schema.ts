@@ -245,6 +245,19 @@ export interface components {
             groups: components["schemas"]["GroupStatistics"][];
             others: components["schemas"]["GroupStatistics"] | null;
         };
+        ComparedColumn: {
+            after: string;
+            before: string;
+            doubt: string | null;
+            groups: components["schemas"]["ComparedGroup"][];
+            note: string | null;
+            others: components["schemas"]["ComparedGroup"] | null;
+        };
+        ComparedGroup: {
+            difference: components["schemas"]["Difference"];
+            rows: number;
+            value: unknown;
+        };
         Comparison: {
             after: string;
             before: string;
@@ -258,6 +271,7 @@ export interface components {
             metrics: components["schemas"]["Difference"][];
             only_after: number;
             only_before: number;
+            pass_difference: components["schemas"]["Difference"] | null;
             pass_rate_after: number | null;
             pass_rate_before: number | null;
             passes_gained: number;
@@ -610,6 +624,10 @@ export interface components {
             judged: number;
             metrics: components["schemas"]["Aggregate"][];
             not_passed: number | null;
+            pass_interval: [
+                number,
+                number
+            ] | null;
             pass_rate: number | null;
             rows: number;
             run_ms: components["schemas"]["Latency"] | null;
@@ -671,6 +689,10 @@ export interface components {
             judged: number;
             mean: number | null;
             mean_rows: number;
+            pass_interval: [
+                number,
+                number
+            ] | null;
             pass_rate: number | null;
             rows: number;
             scored: number;
@@ -1104,6 +1126,7 @@ export interface components {
         MigrationStatus: "migrated" | "adapted" | "current" | "as_pasted" | "refused" | "no_evaluator";
         MissingImport: {
             file: string | null;
+            hint: string | null;
             line: number;
             module: string;
             names: string[];

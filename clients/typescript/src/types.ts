@@ -36,6 +36,7 @@ export type JobReport = Schemas["JobReport"];
 export type JobStatistics = Schemas["JobStatistics"];
 export type JobEvaluatorReport = Schemas["JobEvaluatorReport"];
 export type ColumnStatistics = Schemas["ColumnStatistics"];
+export type ComparedColumn = Schemas["ComparedColumn"];
 export type FailureGroup = Schemas["FailureGroup"];
 export type Comparison = Schemas["Comparison"];
 export type Pairs = Schemas["Pairs"];

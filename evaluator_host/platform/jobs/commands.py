@@ -18,6 +18,7 @@ from evaluator_host.platform.terminal.job_tables import (
     OwnedJob,
     agreement_tables,
     all_groups_table,
+    compared_groups_tables,
     comparison_table,
     failures_table,
     job_facts,
@@ -302,14 +303,26 @@ def compare(
     worse: Annotated[
         Path | None, typer.Option("--out", help="Write all rows that are worse to this file, .csv or .jsonl.")
     ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Show only the mean scores and their difference for each value of this column."
+        ),
+    ] = None,
     client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
     """Compare two jobs over the same rows: paired differences, regressions, improvements."""
+    if by is not None and (diff or worse is not None):
+        raise InvalidRequest("--by shows no rows: leave out --diff and --out")
     if worse is not None and worse.suffix not in (".csv", ".jsonl"):
         raise InvalidRequest(f"--out writes CSV or JSON Lines: give {worse} the suffix .csv or .jsonl")
     jobs = named_job(client, job), named_job(client, other)
     ids = jobs[0].id, jobs[1].id
+    if by is not None:
+        groups = client.jobs.compare_groups(*ids, by, evaluator=evaluator, by_place=by_place)
+        print_found(groups, partial(compared_groups_tables, column=by), as_json=as_json)
+        return
     found = client.jobs.compare(*ids, evaluator=evaluator, by_place=by_place)
     if worse is not None:
         write_worse(client, jobs, found, worse, by_place=by_place)

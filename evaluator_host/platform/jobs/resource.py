@@ -55,7 +55,7 @@ class JobResource(Resource):
         self.results = JobResults(
             jobs, results, datasets, folder, service.processes, labels=lambda: host.find(HumanLabels)
         )
-        self._comparisons = JobComparisons(jobs, results, datasets, folder)
+        self._comparisons = JobComparisons(jobs, results, datasets, folder, service.processes)
         self.rows = RowReader(jobs, results, datasets, folder, service.processes, outputs)
         self._estimates = JobEstimates(
             self.service, self.results, ModelTable(store.database), settings.model_day, store.limits

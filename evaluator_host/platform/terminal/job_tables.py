@@ -25,6 +25,8 @@ from evaluator_host.types.numbers import percent, points, rounded
 from evaluator_host.types.results import (
     Agreement,
     ColumnStatistics,
+    ComparedColumn,
+    ComparedGroup,
     Comparison,
     Difference,
     EvaluatorStatistics,
@@ -36,6 +38,7 @@ from evaluator_host.types.results import (
 
 SCORE_HEADER = ("SCORED", "FAILED", "MEAN", "PASSED", "CHANGE")
 _JOB_HEADER = ("JOB", "STATUS", "NAME", "DATA SET", "CREATED", "EVALUATOR", *SCORE_HEADER)
+_DIFFERENCE = ("N", "BEFORE", "AFTER", "DIFFERENCE", "95 % INTERVAL", "")
 OWN_ROWS = "(own rows)"
 CHANGES_SHOWN = 10
 _BARS = "▁▂▃▄▅▆▇█"
@@ -403,8 +406,7 @@ def comparison_table(one: Comparison, ids: Mapping[int, str]) -> Text:
         made.append(plain(f"{cause.what}: {cause.before} -> {cause.after}\n"))
     if not one.changed:
         made.append("nothing differs between the jobs\n")
-    header = ("METRIC", "N", "BEFORE", "AFTER", "DIFFERENCE", "95 % INTERVAL", "")
-    made.append(table(header, [_difference(metric) for metric in one.metrics]))
+    made.append(table(("METRIC", *_DIFFERENCE), [(metric.metric, *_difference(metric)) for metric in one.metrics]))
     for name, warnings in (("before", one.warnings_before), ("after", one.warnings_after)):
         made.append(plain("".join(f"\n{name}: {in_options(warning.text)}" for warning in warnings)))
     for name, changes, rows in (("worse", one.regressions, one.regressed), ("better", one.improvements, one.improved)):
@@ -416,6 +418,23 @@ def comparison_table(one: Comparison, ids: Mapping[int, str]) -> Text:
             where = "--out FILE writes" if name == "worse" else "the page of the comparison lists"
             made.append(f"\n{name}: {counted(rows - len(shown), 'row')} more; {where} all")
     return made
+
+
+def compared_groups_tables(found: Sequence[ComparedColumn], column: str) -> Text:
+    """Return a table for each evaluator of two jobs: the difference of its mean score for each value of a column."""
+    header = (plain(column).upper(), "ROWS", *_DIFFERENCE)
+    made = []
+    for one in found:
+        rows = [_compared_group(_value_text(group.value), group) for group in one.groups]
+        rows += [] if one.others is None else [_compared_group("(other values)", one.others)]
+        notes = [in_options(text) for text in (one.doubt and f"doubtful: {one.doubt}", one.note) if text]
+        head = Text(plain("\n".join((f"{one.before} -> {one.after}: score", *notes, ""))))
+        made.append(head.append(table(header, rows)))
+    return Text("\n\n").join(made)
+
+
+def _compared_group(name: str, group: ComparedGroup) -> tuple[object, ...]:
+    return name, group.rows, *_difference(group.difference)
 
 
 def _passes(one: Comparison) -> str:
@@ -439,7 +458,7 @@ def _difference(metric: Difference) -> tuple[object, ...]:
     interval = (
         metric.note if metric.interval is None else f"{rounded(metric.interval[0])} to {rounded(metric.interval[1])}"
     )
-    return metric.metric, metric.n, metric.before, metric.after, metric.difference, interval, significance(metric)
+    return metric.n, metric.before, metric.after, metric.difference, interval, significance(metric)
 
 
 def significance(metric: Difference) -> str:

@@ -1,22 +1,61 @@
-"""Reads the values in one column of a job's rows. A limited process decodes large rows.
+"""Reads the values in one column of jobs' rows. A limited process decodes large rows.
 
 In the host, decoding a row with a million values would stop all threads for a moment. Small rows are decoded in a
 thread of the host, which is faster.
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
+from itertools import takewhile
 from typing import Any, Final
 
 from evaluator_host.engine.system.limited_process import LimitedProcesses
+from evaluator_host.platform.datasets.files import RowsFolder, line_chunks
 from evaluator_host.platform.datasets.mapping import BadRow
 from evaluator_host.platform.datasets.rendering import render_records
+from evaluator_host.platform.datasets.suggestion import listed, nearest
+from evaluator_host.platform.datasets.table import Datasets
+from evaluator_host.platform.jobs.records import Job
+from evaluator_host.platform.jobs.row_source import CHUNK_BYTES, CHUNK_ROWS
+from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Json
 from evaluator_host.types.groups import value_in
 from evaluator_host.types.json_values import decode_json, encode_json, takes_more_memory
 
 _CHARS: Final = 201  # characters to keep of a long value: one more than a group or a label may have
 _LARGE_MEMORY: Final = 2 << 20  # minimum memory of a large row, once decoded
+
+
+class JobColumns:
+    """Reads columns of the data sets that jobs score."""
+
+    def __init__(self, datasets: Datasets, folder: RowsFolder, processes: LimitedProcesses) -> None:
+        self._datasets = datasets
+        self._folder = folder
+        self._processes = processes
+
+    async def values(self, job: Job, column: str) -> AsyncGenerator[dict[int, Json], None]:
+        """Yield the values of a column in the job's rows, keyed by row number: a few thousand consecutive rows at once.
+
+        Raises:
+          InvalidRequest: no row has a value in that column; raised after the last row.
+        """
+        lines = takewhile(lambda line: line[0] < job.rows, self._folder.lines(job.dataset_id))
+        chunks = line_chunks(lines, CHUNK_ROWS, CHUNK_BYTES)
+        some = False
+        while values := await next_values(self._processes, job.workspace_id, chunks, column):
+            some = some or any(value is not None for value in values.values())
+            yield values
+        if not some:
+            raise await self._no_column(job, column)
+
+    async def _no_column(self, job: Job, column: str) -> InvalidRequest:
+        dataset = await self._datasets.get_dataset(job.workspace_id, job.dataset_id)
+        columns = dataset.facts.columns
+        meant = nearest(column, columns)
+        told = f"no row has a value in the column {column[:80]}"
+        told += f"; did you mean {meant}?" if meant not in (None, column) else ""
+        return InvalidRequest.of("by", told, f"the data set has {listed(columns)}")
 
 
 async def next_values(

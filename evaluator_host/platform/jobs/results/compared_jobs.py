@@ -4,12 +4,15 @@ import asyncio
 from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import suppress
+from functools import partial
 
+from evaluator_host.engine.system.limited_process import LimitedProcesses
 from evaluator_host.platform.datasets.files import RowsFolder
 from evaluator_host.platform.datasets.mapping import column_of
 from evaluator_host.platform.datasets.table import Dataset, Datasets
 from evaluator_host.platform.jobs.records import Job, JobEvaluator
 from evaluator_host.platform.jobs.results.changed import changes_of_evaluators, changes_of_jobs
+from evaluator_host.platform.jobs.results.column_values import JobColumns
 from evaluator_host.platform.jobs.results.comparison import ComparedRows, Side
 from evaluator_host.platform.jobs.results.same_rows import rows_differ
 from evaluator_host.platform.jobs.results.table import Results
@@ -17,7 +20,7 @@ from evaluator_host.platform.jobs.spec import counts_zero, spec_from_json
 from evaluator_host.platform.jobs.table import Jobs
 from evaluator_host.platform.jobs.tallies import EvaluatorTally
 from evaluator_host.types.errors import InvalidRequest, NotFound, Problem
-from evaluator_host.types.results import ChangePage, Comparison, Pairs
+from evaluator_host.types.results import ChangePage, ComparedColumn, Comparison, Pairs
 
 
 class JobComparisons:
@@ -26,11 +29,14 @@ class JobComparisons:
     Every method raises `NotFound` if the workspace has no such job.
     """
 
-    def __init__(self, jobs: Jobs, results: Results, datasets: Datasets, folder: RowsFolder) -> None:
+    def __init__(
+        self, jobs: Jobs, results: Results, datasets: Datasets, folder: RowsFolder, processes: LimitedProcesses
+    ) -> None:
         self._jobs = jobs
         self._results = results
         self._datasets = datasets
         self._folder = folder
+        self._columns = JobColumns(datasets, folder, processes)
 
     async def compare(
         self, workspace_id: str, job_id: str, other_id: str, *, evaluator: str | None = None, by_place: bool = False
@@ -54,6 +60,29 @@ class JobComparisons:
             )
             for old, new in sides
         ]
+
+    async def groups(
+        self,
+        workspace_id: str,
+        job_id: str,
+        other_id: str,
+        column: str,
+        *,
+        evaluator: str | None = None,
+        metric: str = "score",
+        by_place: bool = False,
+    ) -> list[ComparedColumn]:
+        """Return the differences of a metric for each value of a column, for each evaluator that both jobs have.
+
+        If the column has the answers, its values are those of the later job. For `by_place`, see `compare`.
+
+        Raises:
+          InvalidRequest: no row has a value in that column, or for the reasons given at `compare`.
+        """
+        before, after, sides = await self._in_common(workspace_id, job_id, other_id, evaluator, by_place=by_place)
+        values = partial(self._columns.values, after, column)
+        rows = [await self._rows(before, old, after, new) for old, new in sides]
+        return [await one.groups(metric, values) for one in rows]
 
     async def labels_in_common(
         self, workspace_id: str, job_id: str, other_id: str, *, evaluator: str | None = None, by_place: bool = False

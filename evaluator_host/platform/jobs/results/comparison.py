@@ -1,19 +1,24 @@
 """Compares the results of an evaluator in two jobs over the same rows."""
 
 from collections import Counter
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from itertools import count
 from typing import Final
 
 from evaluator_host.platform.jobs.results.aggregate import Scatter, ValuesByName, by_name, paired_difference
 from evaluator_host.platform.jobs.results.table import Filter, Results, ResultValues
 from evaluator_host.types.bounds import difference
+from evaluator_host.types.evaluator import Json
+from evaluator_host.types.groups import ByValue
 from evaluator_host.types.outcome import Status
-from evaluator_host.types.results import Change, Changed, ChangePage, Comparison
+from evaluator_host.types.results import Change, Changed, ChangePage, ComparedColumn, ComparedGroup, Comparison
 from evaluator_host.types.warnings import WarningCount
 
 CHANGES_SHOWN: Final = 100
+GROUPS_COMPARED: Final = 50  # maximum number of values of a column that are compared on their own
+_MANY_VALUES: Final = 5  # minimum number of values with an interval for a note that some may be significant by chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,45 @@ class ComparedRows:
             if was is not None and now is not None:
                 pairing.add_pair(one.row, was, now)
         return pairing
+
+    async def groups(self, metric: str, column: Callable[[], AsyncGenerator[dict[int, Json], None]]) -> ComparedColumn:
+        """Return the difference of a metric for each value of a column.
+
+        `column` begins to read the values of the column, keyed by row number, a few consecutive rows at a time.
+        """
+        numbers = count()
+        groups = ByValue(lambda: next(numbers), most=GROUPS_COMPARED)  # a number for each group
+        rows: Counter[int] = Counter()
+        failed = 0
+
+        async def fill(values: ValuesByName) -> None:
+            nonlocal failed
+            rows.clear()
+            failed = 0
+            async with aclosing(column()) as chunks:
+                async for chunk in chunks:
+                    async with aclosing(self._pairs(after=min(chunk) - 1, last=max(chunk))) as pairs:
+                        async for one, other in pairs:
+                            group = groups.of(chunk[one.row])
+                            rows[group] += 1
+                            failed += Status.FAILED in (one.status, other.status)
+                            was, now = (side.value_of(metric, zero=self._zero_scores) for side in (one, other))
+                            if was is not None and now is not None:
+                                values.add(str(group), was, now)
+
+        found = await by_name(fill, lambda _, *pair: paired_difference(metric, zip(*pair, strict=True)))
+        none = paired_difference(metric, ())
+        every = [(value, group) for value, group in groups.ordered() if rows[group]]
+        compared = tuple(ComparedGroup(value, rows[group], found.get(str(group), none)) for value, group in every)
+        rest = groups.others
+        return ComparedColumn(
+            before=self._before.label,
+            after=self._after.label,
+            groups=compared,
+            others=ComparedGroup(None, rows[rest], found.get(str(rest), none)) if rows[rest] else None,
+            note=_chance(compared),
+            doubt=self._doubt(failed),
+        )
 
     async def comparison(self, changed: tuple[Changed, ...]) -> Comparison:
         """Return the differences of all metrics and the rows that changed most.
@@ -122,10 +166,12 @@ class ComparedRows:
             "match the means of the jobs; run one of the jobs again with the same `failures` as the other"
         )
 
-    async def _pairs(self, *, after: int = -1) -> AsyncGenerator[tuple[ResultValues, ResultValues], None]:
-        """Yield the two results of each row that both jobs have, in the order of rows, starting after row `after`."""
+    async def _pairs(
+        self, *, after: int = -1, last: int | None = None
+    ) -> AsyncGenerator[tuple[ResultValues, ResultValues], None]:
+        """Yield the two results of each row that both jobs have, in order, from the row after `after` to row `last`."""
         sides = (self._before, self._after)
-        earlier, later = (self._results.values(one.job_id, one.position, after=after) for one in sides)
+        earlier, later = (self._results.values(one.job_id, one.position, after=after, last=last) for one in sides)
         async with aclosing(earlier), aclosing(later):
             one, other = await anext(earlier, None), await anext(later, None)
             while one is not None and other is not None:
@@ -232,6 +278,14 @@ class _Verdicts:
         if not all(any(isinstance(verdicts[side], bool) for verdicts in self._counts) for side in (0, 1)):
             return Counter()
         return Counter({verdicts: count for verdicts, count in self._counts.items() if None not in verdicts})
+
+
+def _chance(groups: Sequence[ComparedGroup]) -> str | None:
+    """Return how many of many differences seem significant by chance; None for a few differences."""
+    tested = sum(one.difference.interval is not None for one in groups)
+    if tested < _MANY_VALUES:
+        return None
+    return f"{tested} values have an interval; even if nothing had changed, about 1 in 20 would seem significant"
 
 
 def _gain(before: ResultValues, after: ResultValues, *, zero: bool) -> float:

@@ -6,17 +6,15 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import datetime
-from itertools import takewhile
 from typing import Final, Protocol, runtime_checkable
 
 from evaluator_host.engine.system.limited_process import LimitedProcesses
 from evaluator_host.platform.datasets.files import RowsFolder, line_chunks
-from evaluator_host.platform.datasets.suggestion import listed, nearest
 from evaluator_host.platform.datasets.table import Datasets
 from evaluator_host.platform.jobs.records import Job, JobEvaluator
 from evaluator_host.platform.jobs.results.aggregate import NAMES
 from evaluator_host.platform.jobs.results.agreement import CLASSES, LabelledRows, agreement
-from evaluator_host.platform.jobs.results.column_values import next_values
+from evaluator_host.platform.jobs.results.column_values import JobColumns, next_values
 from evaluator_host.platform.jobs.results.failure_groups import failure_groups
 from evaluator_host.platform.jobs.results.statistics import statistics_of
 from evaluator_host.platform.jobs.results.table import Filter, Results
@@ -74,10 +72,10 @@ class JobResults:
     ) -> None:
         self._labels = labels
         self._jobs = jobs
-        self._datasets = datasets
         self._results = results
         self._folder = folder
         self._processes = processes
+        self._columns = JobColumns(datasets, folder, processes)
         # statistics, keyed by job and by the time at which the job ended: a failed job can be resumed, and then ends
         # again
         self._ended: OrderedDict[tuple[str, datetime | None], JobStatistics] = OrderedDict()
@@ -116,15 +114,10 @@ class JobResults:
         """
         job, evaluators = await self._evaluators(workspace_id, job_id, evaluator)
         gathered = [(one, Groups()) for one in evaluators]
-        lines = takewhile(lambda line: line[0] < job.rows, self._folder.lines(job.dataset_id))
-        chunks = line_chunks(lines, CHUNK_ROWS, CHUNK_BYTES)
-        some = False
-        while values := await next_values(self._processes, workspace_id, chunks, column):
-            some = some or any(value is not None for value in values.values())
-            for one, groups in gathered:
-                await self._gather(job_id, one, values, groups)
-        if not some:
-            raise await self._no_column(job, column)
+        async with aclosing(self._columns.values(job, column)) as chunks:
+            async for values in chunks:
+                for one, groups in gathered:
+                    await self._gather(job_id, one, values, groups)
         zero = counts_zero(job)
         tallies = (await self._jobs.get_overview(workspace_id, job_id)).evaluators
         doubts = {one.label: one.doubt() if job.status.final else None for one in tallies}
@@ -139,14 +132,6 @@ class JobResults:
         async with aclosing(self._results.values(job_id, evaluator.position, after=first - 1, last=last)) as stored:
             async for one in stored:
                 groups.add(values[one.row], one.status, one.score, passed=one.passed)
-
-    async def _no_column(self, job: Job, column: str) -> InvalidRequest:
-        dataset = await self._datasets.get_dataset(job.workspace_id, job.dataset_id)
-        columns = dataset.facts.columns
-        meant = nearest(column, columns)
-        told = f"no row has a value in the column {column[:80]}"
-        told += f"; did you mean {meant}?" if meant not in (None, column) else ""
-        return InvalidRequest.of("by", told, f"the data set has {listed(columns)}")
 
     async def failures(self, workspace_id: str, job_id: str, *, evaluator: str | None = None) -> list[FailureGroup]:
         """Return the failed rows of each evaluator, or of one evaluator, grouped by kind of failure."""

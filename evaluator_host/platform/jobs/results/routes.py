@@ -27,6 +27,7 @@ from evaluator_host.types.results import (
     Agreement,
     ChangePage,
     ColumnStatistics,
+    ComparedColumn,
     Comparison,
     FailureGroup,
     JobEvaluatorReport,
@@ -77,6 +78,9 @@ def _chosen_rows(
 
 
 _ChosenRows: TypeAlias = Annotated[_Chosen, Depends(_chosen_rows)]
+_Column: TypeAlias = Annotated[
+    str, Query(min_length=1, max_length=200, description="Column of the data set, or a dotted path in it.")
+]
 _ByPlace: TypeAlias = Annotated[
     bool,
     Query(
@@ -124,9 +128,7 @@ def job_results_api(
     async def groups(
         job_id: str,
         workspace: WorkspaceOf,
-        by: Annotated[
-            str, Query(min_length=1, max_length=200, description="Column of the data set, or a dotted path in it.")
-        ],
+        by: _Column,
         evaluator: str | None = None,
     ) -> Response:
         """Show each evaluator's mean, pass rate and counts so far, for each value of a column."""
@@ -255,6 +257,21 @@ def _comparisons(
         chosen: dict[str, Any] = {"evaluator": evaluator, "better": better, "after": after, "limit": limit}
         chosen["by_place"] = by_place
         return await computed(comparisons.changes, workspace, job_id, other_id, **chosen)
+
+    @router.get("/compare/{other_id}/groups", response_model=list[ComparedColumn], responses=_REFUSED)
+    async def compared_groups(
+        job_id: str,
+        other_id: str,
+        workspace: WorkspaceOf,
+        by: _Column,
+        *,
+        evaluator: str | None = None,
+        metric: Annotated[str, Query(max_length=200)] = "score",
+        by_place: _ByPlace = False,
+    ) -> Response:
+        """Compare a metric with a later job for each value of a column: means, paired differences, intervals."""
+        chosen: dict[str, Any] = {"evaluator": evaluator, "metric": metric, "by_place": by_place}
+        return await computed(comparisons.groups, workspace, job_id, other_id, by, **chosen)
 
     @router.get("/compare/{other_id}/pairs", response_model=Pairs, responses=_REFUSED)
     async def pairs(

@@ -74,6 +74,7 @@ export type JobStatistics = Schemas["JobStatistics"];
 export type EvaluatorStatistics = Schemas["EvaluatorStatistics"];
 export type Aggregate = Schemas["Aggregate"];
 export type ColumnStatistics = Schemas["ColumnStatistics"];
+export type ComparedColumn = Schemas["ComparedColumn"];
 export type GroupStatistics = Schemas["GroupStatistics"];
 /** In the OpenAPI document, messages and inference parameters are objects with any values. */
 export type Target = Omit<Schemas["Target"], "messages" | "inference"> & { messages: Columns[]; inference: Columns };

@@ -7,7 +7,8 @@ import { Select } from "../components/field";
 import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
-import { count, counted, rounded, percent, points, shortId, signed } from "../resources/format";
+import { DifferenceByColumn, Differences, tone } from "../resources/differences";
+import { count, counted, oneLine, rounded, percent, points, shortId, signed } from "../resources/format";
 import { FindRows, useFoundRows } from "../resources/found-rows";
 import { JobLink } from "../resources/job-link";
 import { WarningCounts } from "../resources/job-warnings";
@@ -15,7 +16,7 @@ import { significance } from "../resources/significance";
 import { PageHead, Panel, Segments } from "../resources/parts";
 import { Plot } from "../resources/plot";
 import { ChangedRows, RowsCompared, type Side } from "../resources/rows-compared";
-import type { Comparison, Difference, JobReport, Pairs } from "../api/types";
+import type { Comparison, JobReport, Pairs } from "../api/types";
 import { Link, navigate, setQuery } from "../router";
 import type { PageProps } from "../routes";
 
@@ -44,7 +45,7 @@ export default function ComparePage({ params, query }: PageProps) {
         </Link>
       </PageHead>
       <p>
-        From <JobLink id={ids.before} job={before} /> <code class="muted">{shortId(ids.before)}</code> to <JobLink id={ids.after} job={after} /> <code class="muted">{shortId(ids.after)}</code>, row by row.
+        Before: <JobLink id={ids.before} job={before} /> <code class="muted">{shortId(ids.before)}</code>. After: <JobLink id={ids.after} job={after} /> <code class="muted">{shortId(ids.after)}</code>.
       </p>
       {found.error !== null && <ErrorNote title="These jobs cannot be compared" error={found.error} onRetry={found.reload} />}
       {found.error instanceof ApiError && found.error.problems.some(({ field }) => field === "by_place") && (
@@ -63,14 +64,15 @@ export default function ComparePage({ params, query }: PageProps) {
   );
 }
 
-function sidesOf(before: JobReport, after: JobReport, comparison: Comparison): Side[] {
+function sidesOf(before: JobReport, after: JobReport, comparison: Comparison): [Side, Side] {
+  const named = (job: JobReport) => oneLine(job.title, 80) + (before.title === after.title ? ` (${shortId(job.id)})` : "");
   return [
-    { job: before, label: `before: ${comparison.before}`, evaluator: comparison.before },
-    { job: after, label: `after: ${comparison.after}`, evaluator: comparison.after },
+    { job: before, label: `Before: ${named(before)}`, evaluator: comparison.before },
+    { job: after, label: `After: ${named(after)}`, evaluator: comparison.after },
   ];
 }
 
-function Shown({ ids, route, comparison, sides, query }: { ids: Ids; route: string; comparison: Comparison; sides: readonly Side[]; query: URLSearchParams }) {
+function Shown({ ids, route, comparison, sides, query }: { ids: Ids; route: string; comparison: Comparison; sides: readonly [Side, Side]; query: URLSearchParams }) {
   const found = useFoundRows(ids.after, comparison.after, query);
   const search = { only: found.value?.rows ?? null, searching: found.loading || found.error !== null };
   const metric = query.get("metric");
@@ -125,13 +127,14 @@ function Shown({ ids, route, comparison, sides, query }: { ids: Ids; route: stri
         )}
       </ul>
       {comparison.metrics.length > 0 && <Differences metrics={comparison.metrics} />}
+      {comparison.metrics.length > 0 && <DifferenceByColumn job={sides[1].job} evaluators={comparison} route={route} metric={chosen} by={query.get("by")} byPlace={byPlace} />}
       <FindRows query={query} found={found} />
       <ChangedRows title="Worse" label="Rows that are worse" rows={comparison.regressions.map((one) => one.row)} all={comparison.regressed} every={every(false)} sides={sides} {...search} />
       {comparison.passes_lost_rows.length > 0 && (
         <ChangedRows title="Passed before but not now, although the score did not fall" label="Rows that lost their pass" rows={comparison.passes_lost_rows} sides={sides} note={orMore(comparison)} {...search} />
       )}
       <ChangedRows title="Better" label="Rows that are better" rows={comparison.improvements.map((one) => one.row)} all={comparison.improved} every={every(true)} sides={sides} note={failedBefore(comparison)} {...search} />
-      <Scatter ids={ids} route={route} comparison={comparison} metric={chosen} names={names} byPlace={byPlace} />
+      <Scatter ids={ids} route={route} comparison={comparison} sides={sides} metric={chosen} names={names} byPlace={byPlace} />
     </>
   );
 }
@@ -198,12 +201,12 @@ function WhatDiffers({ changed }: { changed: Comparison["changed"] }) {
   );
 }
 
-function Scatter({ ids, route, comparison, metric, names, byPlace }: { ids: Ids; route: string; comparison: Comparison; metric: string; names: readonly string[]; byPlace: string }) {
+function Scatter({ ids, route, comparison, sides, metric, names, byPlace }: { ids: Ids; route: string; comparison: Comparison; sides: readonly [Side, Side]; metric: string; names: readonly string[]; byPlace: string }) {
   const found = useLoaded((signal) => call<Pairs>("GET", `${route}/pairs`, { signal, query: { evaluator: comparison.before, metric, by_place: byPlace } }), [route, comparison.before, metric, byPlace]);
   const pairs = found.value;
   const points = pairs?.points;
   const moved = comparison.metrics.find((one) => one.metric === metric);
-  const drawing = useMemo(() => ({ kind: "scatter" as const, points: points ?? [], x: `before: ${comparison.before}`, y: `after: ${comparison.after}` }), [points, comparison]);
+  const drawing = useMemo(() => ({ kind: "scatter" as const, points: points ?? [], x: oneLine(sides[0].label, 60), y: oneLine(sides[1].label, 60) }), [points, sides[0].label, sides[1].label]);
   const choose = <Select label="Metric" bare value={metric} options={names.map((name) => ({ value: name, label: name }))} onValue={(value) => setQuery({ metric: value === "score" ? null : value })} />;
   const open = (index: number) => {
     const point = points?.[index];
@@ -228,42 +231,4 @@ function Scatter({ ids, route, comparison, metric, names, byPlace }: { ids: Ids;
       )}
     </Panel>
   );
-}
-
-function Differences({ metrics }: { metrics: readonly Difference[] }) {
-  const head = (
-    <>
-      <th scope="col">Metric</th>
-      {["Rows", "Before", "After", "Difference", "95 % interval", "Rose", "Fell"].map((name) => (
-        <th key={name} scope="col" class="number">
-          {name}
-        </th>
-      ))}
-      <th scope="col">Significance</th>
-    </>
-  );
-  const scoreFirst = [...metrics].sort((one, other) => Number(other.metric === "score") - Number(one.metric === "score"));
-  return (
-    <Table label="Mean differences" head={head}>
-      {scoreFirst.map((one) => (
-        <tr key={one.metric}>
-          <th scope="row">{one.metric}</th>
-          <td class="number">{count(one.n)}</td>
-          <td class="number">{rounded(one.before)}</td>
-          <td class="number">{rounded(one.after)}</td>
-          <td class={`number ${tone(one)}`}>{signed(one.difference)}</td>
-          <td class="number nowrap">{one.interval === null ? (one.note ?? "–") : `${signed(one.interval[0])} to ${signed(one.interval[1])}`}</td>
-          <td class="number">{count(one.better)}</td>
-          <td class="number">{count(one.worse)}</td>
-          <td>{one.significant ? <span class="chip chip-accent">significant</span> : <span class="muted">{significance(one)}</span>}</td>
-        </tr>
-      ))}
-    </Table>
-  );
-}
-
-/** The colour of a difference; none for metrics other than the score, where more may not be better. */
-function tone(one: Difference): string {
-  if (one.metric !== "score" || !one.significant || one.difference === null) return "";
-  return one.difference > 0 ? "pass" : "fail";
 }

@@ -12,24 +12,25 @@ import type { ColumnStatistics, Columns, GroupStatistics, JobReport, JobRow } fr
 
 const LONGEST = 200; // maximum number of characters of a value that gets its own statistics
 
-/** A column to choose: its path, and the name that is shown. */
+/** A column to choose: its path, its name, and the name that is shown. */
 export interface Grouping {
   value: string;
+  name: string;
   label: string;
 }
 
 /** The columns of these rows that have short strings, numbers or bools; `inputs` returns the columns of a row that are shown. */
 export function groupings(rows: readonly JobRow[], inputs: (row: JobRow) => Columns): Grouping[] {
-  const found = new Map<string, { label: string; fits: boolean }>();
+  const found = new Map<string, { name: string; fits: boolean }>();
   for (const row of rows) {
     const columns = inputs(row);
     const within = columns === row.row["inputs"] ? "inputs." : "";
-    for (const [label, value] of Object.entries(columns)) {
+    for (const [name, value] of Object.entries(columns)) {
       const fits = (value === null || typeof value !== "object") && String(value).length <= LONGEST;
-      found.set(within + label, { label, fits: fits && (found.get(within + label)?.fits ?? true) });
+      found.set(within + name, { name, fits: fits && (found.get(within + name)?.fits ?? true) });
     }
   }
-  return [...found].filter(([, { fits }]) => fits).map(([value, { label }]) => ({ value, label: oneLine(label, 40) }));
+  return [...found].filter(([, { fits }]) => fits).map(([value, { name }]) => ({ value, name, label: oneLine(name, 40) }));
 }
 
 /** A table of a job's statistics for each value of a column; a click on a value shows its rows below the table. */
@@ -83,9 +84,14 @@ export function ColumnMeans({ job, evaluator, by, name, where, stamp }: { job: J
   );
 }
 
+/** A value of a column, as a table shows it. */
+export function valueText(value: GroupStatistics["value"]): string {
+  return value === null ? "no value" : oneLine(value, 60) || "empty text";
+}
+
 /** A value; a click shows its rows, if a condition can name the value. */
 function GroupValue({ group, condition, where }: { group: GroupStatistics; condition: string | null; where: string | null }) {
-  const text = group.value === null ? "no value" : oneLine(group.value, 60) || "empty text";
+  const text = valueText(group.value);
   if (condition === null) return <span class={group.value === null ? "muted" : ""}>{text}</span>;
   const chosen = condition === where;
   return (

@@ -130,7 +130,7 @@ function useGroupings(job: JobReport, rows: readonly JobRow[], by: string | null
   const found = useMemo(() => groupings(rows, (row) => inputsOf(job, row)), [job.id, rows]);
   const { columns } = seen.current;
   for (const one of found) if (!columns.has(one.value)) columns.set(one.value, one);
-  return [...columns.values(), ...(by !== null && !columns.has(by) ? [{ value: by, label: by }] : [])];
+  return [...columns.values(), ...(by !== null && !columns.has(by) ? [{ value: by, name: by, label: by }] : [])];
 }
 
 /** The tabs *Failed 36*, *Not passed 97*, *All 500*, and one more for another outcome if that is chosen. */

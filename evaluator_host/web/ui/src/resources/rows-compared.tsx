@@ -234,8 +234,8 @@ export function ChangedRows({ title, label, rows: first, all = first.length, eve
       </th>
       <th scope="col">Inputs</th>
       {sides.map((side) => (
-        <th key={side.job.id} scope="col">
-          {oneLine(side.label, 40)}
+        <th key={side.job.id} scope="col" title={side.label}>
+          {oneLine(side.label, 60)}
         </th>
       ))}
     </>
