@@ -88,5 +88,7 @@ async def test_a_schedule_that_made_no_job_counts_unless_an_alert_says_so(page: 
         await page.goto("/schedules")
         await expect(badge).to_have_text("Alerts")
         await expect(page.get_by_text("there is no data set due-rows", exact=True)).to_be_visible()
+        await page.goto("/schedules?show=alerts")
+        await expect(page.get_by_role("row", name="due-low")).to_contain_text("not checked yet")
         client.alerts.delete("due-low")
         client.schedules.delete("due-weekly")

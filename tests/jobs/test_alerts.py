@@ -14,6 +14,7 @@ from typing import Any, Self
 import pytest
 from sqlalchemy import update
 
+from evaluator_host.platform.alerts.commands import _state
 from evaluator_host.platform.alerts.service import Alerts
 from evaluator_host.platform.jobs import queue
 from evaluator_host.platform.jobs.records import DesiredState
@@ -111,7 +112,13 @@ async def test_an_alert_that_cannot_be_checked_does_not_end_the_checks_of_others
 async def test_an_alert_without_a_webhook_keeps_its_messages(desk: Desk, tmp_path: Path) -> None:
     alerts = alerts_of(desk, tmp_path)
     job = await desk.ended(await desk.start(["1", "0"]))
-    await alerts.add_alert(WORKSPACE, "low", AlertRule(Metric.MEAN, job=job.id, below=2))
+    made = await alerts.add_alert(WORKSPACE, "low", AlertRule(Metric.MEAN, job=job.id, below=2))
+    shown = replace(made, checked_at=made.created_at)
+    assert [_state(one) for one in (made, shown, replace(made, paused=True))] == [
+        "not checked yet",
+        "ok",
+        "not checked",
+    ]
     for _ in range(2):
         (stored,) = await desk.store.objects.list_objects("alert")
         await check(desk, alerts, stored)

@@ -133,4 +133,5 @@ def _rule(rule: AlertRule) -> str:
 def _state(one: AlertReport) -> str:
     firing = "acknowledged" if one.acknowledged else "firing"
     is_paused = one.paused and one.rule.job is None  # an alert on a single job stops by itself once that job has ended
-    return ", ".join([firing] * one.firing + ["paused"] * is_paused) or "ok"
+    unfired = "ok" if one.checked_at else "not checked" if one.paused else "not checked yet"
+    return ", ".join([firing] * one.firing + ["paused"] * is_paused) or unfired

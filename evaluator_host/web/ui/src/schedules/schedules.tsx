@@ -221,7 +221,7 @@ function AlertTable({ found }: { found: Found<AlertReport> }) {
               <AlertState alert={one} />
             </td>
             <td class="cell-text">{ruleInWords(one.rule)}</td>
-            <td>{one.checked_at === null ? <span class="muted">not yet</span> : (<>{rounded(one.value)} <span class="muted">(<When at={one.checked_at} />)</span></>)}</td>
+            <td>{one.checked_at === null ? <span class="muted">none</span> : (<>{rounded(one.value)} <span class="muted">(<When at={one.checked_at} />)</span></>)}</td>
             <td>
               {last === undefined ? <span class="muted">none</span> : (<>{last.type.replace("alert.", "")}{one.rule.url !== null && `, ${last.status}`} <span class="muted">(<When at={last.created_at} />)</span></>)}
               {last?.error && <p class="cell-error">{last.error}</p>}
@@ -255,7 +255,7 @@ function AlertState({ alert }: { alert: AlertReport }) {
     <span class="chips">
       {alert.firing && (alert.acknowledged ? <span class="chip chip-warn">acknowledged</span> : <span class="chip chip-fail">firing</span>)}
       {paused && <span class="chip chip-warn">paused</span>}
-      {!alert.firing && !paused && <span class="chip chip-pass">ok</span>}
+      {!alert.firing && !paused && (alert.checked_at === null ? <span class="chip">{alert.paused ? "not checked" : "not checked yet"}</span> : <span class="chip chip-pass">ok</span>)}
     </span>
   );
 }
