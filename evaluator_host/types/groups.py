@@ -7,6 +7,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from .evaluator import Json
 from .json_values import encode_json, value_at
+from .numbers import wilson
 from .outcome import Status
 from .results import ColumnStatistics, GroupStatistics
 
@@ -93,6 +94,7 @@ class _Group:
             pass_rate=self._verdicts[True] / judged if judged else None,
             std_error=self._scores.std_error(zeros=zeros),
             judged=judged,
+            pass_interval=wilson(self._verdicts[True], judged),
         )
 
     @property

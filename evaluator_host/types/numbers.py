@@ -13,6 +13,7 @@ from .bounds import ROUNDING
 _DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _TEN, _THOUSAND, _KILOBYTE, _TEN_MILLION = 10, 1e3, 1024, 1e7
 _PARTS: Final = 3  # maximum number of floats that make up a sum; each takes a pass over the numbers
+_Z: Final = 1.959964  # standard normal quantile of a 95 % interval
 _POINTS: Final = 0.05  # smallest difference of percentages that one decimal shows
 
 
@@ -54,6 +55,17 @@ def percentile(ordered: Sequence[float], p: float) -> float:
     below = int(position)
     above = min(below + 1, len(ordered) - 1)
     return ordered[below] + (position - below) * (ordered[above] - ordered[below])
+
+
+def wilson(hits: int, total: int) -> tuple[float, float] | None:
+    """Return Wilson's 95 % interval `(low, high)` of the fraction `hits / total`; None when `total` is 0."""
+    if not total:
+        return None
+    share, square = hits / total, _Z**2 / total
+    middle = (share + square / 2) / (1 + square)
+    half = _Z / (1 + square) * math.sqrt(share * (1 - share) / total + square / (4 * total))
+    # rounding must not put `low` above 0, or `high` below 1, if none or all are hits
+    return max(0.0, middle - half) if hits else 0.0, min(1.0, middle + half) if hits < total else 1.0
 
 
 def rounded(value: float, form: str = ".4g") -> str:

@@ -161,6 +161,9 @@ class EvaluatorStatistics:
     ] = None
     not_passed: Annotated[int | None, Doc("Number of rows with `passed` false; None if no row has `passed`.")] = None
     judged: Annotated[int, Doc("Number of rows over which the pass rate is computed.")] = 0
+    pass_interval: Annotated[
+        tuple[float, float] | None, Doc("Wilson's 95 % interval of the pass rate; None if there is no pass rate.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +190,9 @@ class GroupStatistics:
     ]
     std_error: Annotated[float | None, Doc("Standard error of the mean; None for fewer than two values.")] = None
     judged: Annotated[int, Doc("Number of rows over which the pass rate is computed.")] = 0
+    pass_interval: Annotated[
+        tuple[float, float] | None, Doc("Wilson's 95 % interval of the pass rate; None if there is no pass rate.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +274,10 @@ class Comparison:
     ] = None
     pass_rate_after: Annotated[
         float | None, Doc("Of the rows with a verdict in both jobs, the fraction that passed in the later job.")
+    ] = None
+    pass_difference: Annotated[
+        Difference | None,
+        Doc("Difference of the pass rate over these rows, from -1 to 1, as the metric `passed`; None without them."),
     ] = None
     passes_lost: Annotated[
         int, Doc("Number of rows with a verdict in both jobs that passed only in the earlier job.")

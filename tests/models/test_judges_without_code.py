@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from evaluator_host.client import Client
-from evaluator_host.platform.jobs.results.agreement import LabelledRows, agreement, judged_as, wilson
+from evaluator_host.platform.jobs.results.agreement import LabelledRows, agreement, judged_as
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Contract, Evaluator, ModelBudget, Replay
 from evaluator_host.types.groups import value_in
 from evaluator_host.types.jobs import JobStatus
+from evaluator_host.types.numbers import wilson
 from evaluator_host.types.results import Agreement, AgreementCell
 from tests.model_server import ModelServer
 from tests.models.conftest import KEY

@@ -11,6 +11,7 @@ from rich.text import Text
 from evaluator_host.platform.terminal.console import facts, format_time, next_command, plain, table
 from evaluator_host.platform.terminal.summary import (
     corpus_scores_text,
+    pass_interval_text,
     pass_rate_text,
     usage_text,
     warnings_text,
@@ -38,7 +39,8 @@ from evaluator_host.types.results import (
 
 SCORE_HEADER = ("SCORED", "FAILED", "MEAN", "PASSED", "CHANGE")
 _JOB_HEADER = ("JOB", "STATUS", "NAME", "DATA SET", "CREATED", "EVALUATOR", *SCORE_HEADER)
-_DIFFERENCE = ("N", "BEFORE", "AFTER", "DIFFERENCE", "95 % INTERVAL", "")
+_INTERVAL = "95 % INTERVAL"
+_DIFFERENCE = ("N", "BEFORE", "AFTER", "DIFFERENCE", _INTERVAL, "")
 OWN_ROWS = "(own rows)"
 CHANGES_SHOWN = 10
 _BARS = "▁▂▃▄▅▆▇█"
@@ -225,7 +227,7 @@ def statistics_table(statistics: JobStatistics) -> Text:
 
 def _evaluator_statistics(one: EvaluatorStatistics) -> Text:
     rate = pass_rate_text(one.pass_rate, one.judged, one.scored)
-    passed = "" if rate is None else f", {rate} passed"
+    passed = "" if rate is None else f", {rate} passed (95 % interval {pass_interval_text(one.pass_interval)})"
     skipped = f", {one.skipped} skipped" if one.skipped else ""
     rows = counted(one.rows, "row")
     made = Text(plain(f"{one.evaluator}: {rows}, {one.scored} scored, {one.failed} failed{skipped}{passed}"))
@@ -251,7 +253,8 @@ def _evaluator_statistics(one: EvaluatorStatistics) -> Text:
 
 def groups_table(statistics: ColumnStatistics, column: str) -> Text:
     """Return a table of an evaluator's scores for each value of a column."""
-    header = (plain(column).upper(), "ROWS", "SCORED", "FAILED", "SKIPPED", "MEAN", "STD ERR", "OVER", "PASSED")
+    counts = ("ROWS", "SCORED", "FAILED", "SKIPPED")
+    header = (plain(column).upper(), *counts, "MEAN", "STD ERR", "OVER", "PASSED", _INTERVAL)
     rows = [_group_cells(_value_text(one.value), one) for one in statistics.groups]
     others = statistics.others
     return table(header, rows if others is None else [*rows, _group_cells("(other values)", others)])
@@ -266,7 +269,8 @@ def all_groups_table(found: Sequence[ColumnStatistics], column: str) -> Text:
 
 def _group_cells(name: str, one: GroupStatistics) -> tuple[object, ...]:
     rate = pass_rate_text(one.pass_rate, one.judged, one.mean_rows)
-    return name, one.rows, one.scored, one.failed, one.skipped, one.mean, one.std_error, one.mean_rows, rate
+    counts = one.rows, one.scored, one.failed, one.skipped
+    return name, *counts, one.mean, one.std_error, one.mean_rows, rate, pass_interval_text(one.pass_interval)
 
 
 def _value_text(value: Json) -> str:
@@ -442,6 +446,8 @@ def _passes(one: Comparison) -> str:
     if one.pass_rate_before is None or one.pass_rate_after is None:
         return ""
     gain = points(one.pass_rate_after - one.pass_rate_before)
+    if (found := one.pass_difference) is not None and found.interval is not None:
+        gain += f", 95 % interval {' to '.join(map(points, found.interval))}"
     rates = f"{percent(one.pass_rate_before)} -> {percent(one.pass_rate_after)} ({gain})"
     made = f"passed: {rates}, over {counted(one.judged, 'row')} with a verdict in both\n"
     if one.passes_lost:

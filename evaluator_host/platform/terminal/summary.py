@@ -17,7 +17,7 @@ from evaluator_host.types.evaluator import Row
 from evaluator_host.types.groups import Numbers
 from evaluator_host.types.json_values import InvalidJson, decode_json, encode_json, is_conversation, type_name
 from evaluator_host.types.names import counted
-from evaluator_host.types.numbers import exact, per_second, percent, rounded, rounded_beside
+from evaluator_host.types.numbers import exact, per_second, percent, rounded, rounded_beside, wilson
 from evaluator_host.types.outcome import HOST_FAULTS, EvaluationError, EvaluationResult, Fix, ModelUsage, Status
 from evaluator_host.types.results import RunTimes
 from evaluator_host.types.warnings import RowWarnings, WarningCount, failed_together, threshold_notes
@@ -159,6 +159,7 @@ class Summary:
             "metrics": {name: {"rows": one.count, **_spread(one)} for name, one in self._metrics.items()},
             "pass_rate": self.pass_rate,
             "judged": self._judged,
+            "pass_interval": wilson(self._verdicts[True], self._judged),
             "errors": dict(self.errors.most_common()),
             "warnings": self._warnings.counts(),
             "doubt": self.doubt,
@@ -186,7 +187,7 @@ class Summary:
                     None if self.mean is None else f"{_scores(found)}{self._counted(found['scored'])}",
                 ),
                 ("metrics", _metrics_text(found["metrics"], found["scored"], more=self._has_more_metrics) or None),
-                ("passed", pass_rate_text(self.pass_rate, found["judged"], found["scored"])),
+                ("passed", self._passed_text(found)),
                 ("not passed", self._not_passed_text() if self._not_passed else None),
                 ("together", None if self.together is None else corpus_scores_text(self.together)),
                 ("warnings", warnings_text(found["warnings"]) or None),
@@ -200,6 +201,10 @@ class Summary:
         if self._zeros:
             return f" (over {self._score.count + self._zeros} rows: failed rows count as 0)"
         return _few_rows(self._score.count, scored)
+
+    def _passed_text(self, found: dict[str, Any]) -> str | None:
+        rate = pass_rate_text(self.pass_rate, found["judged"], found["scored"])
+        return rate and f"{rate} (95 % interval {pass_interval_text(found['pass_interval'])})"
 
     def _not_passed_text(self) -> str:
         count = self._verdicts[False]
@@ -231,6 +236,10 @@ def pass_rate_text(share: float | None, judged: int, scored: int) -> str | None:
     if share is None:
         return None
     return percent(share) + ("" if judged == scored else f" of {counted(judged, 'row')}")
+
+
+def pass_interval_text(interval: tuple[float, float] | None) -> str | None:
+    return None if interval is None else " to ".join(map(percent, interval))
 
 
 def warnings_text(counts: Sequence[WarningCount]) -> str:

@@ -16,14 +16,13 @@ from evaluator_host.types.bounds import reaches
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Json
 from evaluator_host.types.names import counted
-from evaluator_host.types.numbers import exact, parsed
+from evaluator_host.types.numbers import exact, parsed, wilson
 from evaluator_host.types.outcome import Status
 from evaluator_host.types.results import Agreement, AgreementCell, ClassAgreement
 
 CLASSES: Final = 50
 _LABEL_CHARS: Final = 200  # maximum number of characters of a label, because a column may contain whole documents
 _FIRST: Final = 5  # maximum number of rows that a cell of the matrix names
-_Z: Final = 1.959964  # standard normal quantile of a 95 % interval
 _VERDICTS: Final = {
     **dict.fromkeys(("true", "yes", "pass", "passed", "correct"), True),
     **dict.fromkeys(("false", "no", "fail", "failed", "incorrect"), False),
@@ -229,17 +228,6 @@ def _note(labelled: LabelledRows, human: Counter[str], said: Counter[str]) -> st
 def _some(classes: Counter[str]) -> str:
     more = f" and {len(classes) - _SHOWN} more" if len(classes) > _SHOWN else ""
     return ", ".join(name[:_SHOWN_CHARS] for name, _ in classes.most_common(_SHOWN)) + more
-
-
-def wilson(hits: int, total: int) -> tuple[float, float] | None:
-    """Return Wilson's 95 % interval `(low, high)` of the fraction `hits / total`; None when `total` is 0."""
-    if not total:
-        return None
-    share, square = hits / total, _Z**2 / total
-    middle = (share + square / 2) / (1 + square)
-    half = _Z / (1 + square) * math.sqrt(share * (1 - share) / total + square / (4 * total))
-    # rounding must not put `low` above 0, or `high` below 1, if none or all are hits
-    return max(0.0, middle - half) if hits else 0.0, min(1.0, middle + half) if hits < total else 1.0
 
 
 def _constant(human: Counter[str], said: Counter[str]) -> str:

@@ -13,6 +13,7 @@ from evaluator_host.platform.jobs.results.aggregate import ValuesByName, aggrega
 from evaluator_host.platform.jobs.results.table import Filter, Results, ResultValues
 from evaluator_host.platform.jobs.spec import evaluator_of
 from evaluator_host.types.json_values import decode_large
+from evaluator_host.types.numbers import wilson
 from evaluator_host.types.outcome import EvaluationResult, ModelUsage, Status
 from evaluator_host.types.results import Aggregate, ErrorCount, EvaluatorStatistics, RunTimes
 
@@ -124,4 +125,5 @@ class _Gathered:
             run_ms=self._run_times.latency(),
             together=together,
             judged=judged,
+            pass_interval=wilson(self._verdicts[True], judged),
         )

@@ -79,6 +79,7 @@ function Shown({ ids, route, comparison, sides, query }: { ids: Ids; route: stri
   const names = comparison.metrics.map((one) => one.metric);
   const byPlace = String(query.get("by_place") === "true");
   const every = (better: boolean) => `${route}/changes?${new URLSearchParams({ evaluator: comparison.before, better: String(better), limit: "10000", by_place: byPlace })}`;
+  const passes = comparison.pass_difference;
   const chosen = names.includes(metric ?? "") ? metric! : names.includes("score") ? "score" : (names[0] ?? "score");
   return (
     <>
@@ -96,14 +97,19 @@ function Shown({ ids, route, comparison, sides, query }: { ids: Ids; route: stri
               {one.interval !== null && `, 95 % interval ${signed(one.interval[0])} to ${signed(one.interval[1])}`}
               {one.note !== null && `, ${one.note} for an interval`}
             </span>
-            <span class="tile-note small">{significance(one)}</span>
+            {one.note === null && <span class="tile-note small">{significance(one)}</span>}
           </li>
         ))}
         {comparison.pass_rate_before !== null && comparison.pass_rate_after !== null && (
           <li class="tile stack">
             <span class="small">Passed</span>
             <span class="tile-value">{points(comparison.pass_rate_after - comparison.pass_rate_before)}</span>
-            <span class="tile-note small">{`${percent(comparison.pass_rate_before)} → ${percent(comparison.pass_rate_after)}`}</span>
+            <span class="tile-note small">
+              {`${percent(comparison.pass_rate_before)} → ${percent(comparison.pass_rate_after)}`}
+              {passes?.interval && `, 95 % interval ${points(passes.interval[0])} to ${points(passes.interval[1])}`}
+              {passes?.note && `, ${passes.note} for an interval`}
+            </span>
+            {passes?.note === null && <span class="tile-note small">{significance(passes)}</span>}
             <span class="tile-note small">{`of ${counted(comparison.judged, "row")} with a verdict in both`}</span>
             {comparison.passes_lost > 0 && <span class="tile-note small">{`${count(comparison.passes_lost)} passed only before, ${count(comparison.passes_gained)} only after`}</span>}
           </li>

@@ -198,7 +198,7 @@ function asReported(statistics: EvaluatorStatistics, reported: JobScore | undefi
   if (reported === undefined) return statistics;
   const { scored, failed, skipped, mean, mean_rows, pass_rate, judged } = reported;
   const metrics = statistics.metrics.map((one) => (one.name === "score" ? { ...one, mean, count: mean_rows } : one));
-  return { ...statistics, rows: scored + failed + skipped, scored, failed, skipped, pass_rate, judged, metrics };
+  return { ...statistics, rows: scored + failed + skipped, scored, failed, skipped, pass_rate, pass_interval: null, judged, metrics };
 }
 
 const choose = (evaluator: string) => setQuery({ evaluator, metric: null, cursor: null, at: null });

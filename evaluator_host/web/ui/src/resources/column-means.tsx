@@ -7,7 +7,7 @@ import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { setQuery } from "../router";
-import { count, rounded, oneLine, passRate } from "./format";
+import { count, rounded, oneLine, passInterval, passRate } from "./format";
 import type { ColumnStatistics, Columns, GroupStatistics, JobReport, JobRow } from "../api/types";
 
 const LONGEST = 200; // maximum number of characters of a value that gets its own statistics
@@ -46,6 +46,7 @@ export function ColumnMeans({ job, evaluator, by, name, where, stamp }: { job: J
   const all = others ? [...groups, others] : groups;
   const partial = all.some((one) => one.mean_rows < one.rows);
   const conditionFor = (one: GroupStatistics) => (one === others ? null : conditionOf(by, one, found.value!.statistics));
+  const judged = all.some((one) => one.judged > 0);
   const [failed, skipped] = [all.some((one) => one.failed > 0), all.some((one) => one.skipped > 0)];
   const head = (
     <>
@@ -55,6 +56,7 @@ export function ColumnMeans({ job, evaluator, by, name, where, stamp }: { job: J
       <th scope="col" class="number" title="Standard error of the mean">Std err</th>
       {partial && <th scope="col" class="number" title="Rows over which the mean is computed">Over</th>}
       <th scope="col" class="number">Passed</th>
+      {judged && <th scope="col" class="number" title="Of the pass rate">95 % interval</th>}
       {failed && <th scope="col" class="number">Failed</th>}
       {skipped && <th scope="col" class="number">Skipped</th>}
     </>
@@ -72,6 +74,7 @@ export function ColumnMeans({ job, evaluator, by, name, where, stamp }: { job: J
             <td class="number">{rounded(one.std_error)}</td>
             {partial && <td class="number">{count(one.mean_rows)}</td>}
             <td class="number nowrap">{passRate(one, one.mean_rows)}</td>
+            {judged && <td class="number nowrap">{passInterval(one)}</td>}
             {failed && <td class={one.failed > 0 ? "number fail" : "number"}>{count(one.failed)}</td>}
             {skipped && <td class="number">{count(one.skipped)}</td>}
           </tr>

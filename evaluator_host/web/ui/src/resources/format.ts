@@ -74,6 +74,11 @@ export function passRate({ pass_rate, judged }: { pass_rate: number | null; judg
   return pass_rate === null || judged === scored ? percent(pass_rate) : `${percent(pass_rate)} of ${counted(judged, "row")}`;
 }
 
+/** The 95 % interval of a pass rate: "40.1 % to 80.2 %". */
+export function passInterval({ pass_interval }: { pass_interval: [number, number] | null }): string {
+  return pass_interval === null ? NOTHING : pass_interval.map(percent).join(" to ");
+}
+
 /** A difference between two percentages, in percentage points. */
 export function points(difference: number): string {
   const value = difference * 100;

@@ -7,7 +7,7 @@ import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { Link, setQuery } from "../router";
 import { keep, recall } from "../storage";
-import { count, counted, rounded, justBelow, milliseconds, oneLine, passRate, percent } from "./format";
+import { count, counted, rounded, justBelow, milliseconds, oneLine, passInterval, passRate, percent } from "./format";
 import { Panel, Verdict } from "./parts";
 import { Plot } from "./plot";
 import { ResultView } from "./result-view";
@@ -112,7 +112,8 @@ function passedNote(job: JobReport, statistics: EvaluatorStatistics): ComponentC
   const zero = job.config.failures === "zero" && statistics.failed > 0;
   const failed = zero ? `${count(statistics.failed)} failed, counted as not passed` : "";
   const under = !zero && (statistics.not_passed ?? 0) > 0 ? `${count(statistics.not_passed ?? 0)} not passed` : "";
-  return [failed, under, over(statistics.judged, statistics)].filter(Boolean).join(", ");
+  const interval = statistics.pass_interval === null ? "" : `95 % interval ${passInterval(statistics)}`;
+  return [failed, under, over(statistics.judged, statistics), interval].filter(Boolean).join(", ");
 }
 
 function meanNote(statistics: EvaluatorStatistics, score: Aggregate | undefined, zero: boolean): string {
