@@ -30,6 +30,7 @@ MIDDLE_OF_TRACE = """() => {
         return [box.x + box.width / 2, box.y + box.height / 2];
     }
 }"""
+MANY = {f"more {n}": "x" for n in range(6)}  # more columns than the pages show unless the code reads them
 LOOSE = EXACT.replace("outputs == inputs['gold']", "inputs['gold'] in outputs")
 
 
@@ -37,7 +38,7 @@ LOOSE = EXACT.replace("outputs == inputs['gold']", "inputs['gold'] in outputs")
 def client(host: Server) -> Iterator[Client]:
     with Client(host.url) as opened:
         rows = [
-            {"question": f"question {n}", "gold": f"g{n}", "answer": f"g{n}" if n % 2 else f"it is g{n}"}
+            {"question": f"question {n}", **MANY, "gold": f"g{n}", "answer": f"g{n}" if n % 2 else f"it is g{n}"}
             for n in range(40)
         ]
         opened.datasets.upload("graded", rows)
@@ -58,8 +59,11 @@ async def test_rows_of_a_data_set_are_scored_again_while_one_writes(page: Page, 
     await dialog.get_by_role("button", name="Add these 20").click()
     sums = page.locator(".row-sums")
     await expect(sums).to_contain_text("Mean 0.5 over 20 of 20 rows")
-    await page.get_by_role("textbox", name="Expected result of row 0", exact=True).fill("1 ± 0.05")
-    await page.get_by_role("textbox", name="Expected result of row 1", exact=True).fill(">= 0.5")
+    grid = page.get_by_role("region", name="Rows to score")
+    for heading in ("Row (from 0)", "gold", "Expected score"):
+        await expect(grid.get_by_role("columnheader", name=heading, exact=True)).to_be_visible()
+    await page.get_by_role("textbox", name="Expected score of row 0", exact=True).fill("1 ± 0.05")
+    await page.get_by_role("textbox", name="Expected score of row 1", exact=True).fill(">= 0.5")
     await expect(sums).to_contain_text("1 of 2 as expected")
     await page.get_by_role("button", name="Details of row 0", exact=True).click()
     await expect(page.get_by_text("From graded, row 0")).to_be_visible()
@@ -92,7 +96,7 @@ async def test_rows_of_a_data_set_are_scored_again_while_one_writes(page: Page, 
         "with-cases", Evaluator(EXACT.replace("outputs == inputs['gold']", "0.7 + 0.1")), cases=cases
     )
     await page.goto("/?evaluator=with-cases")
-    await expect(page.get_by_role("textbox", name="Expected result of row 0", exact=True)).to_have_value("1; <= 2")
+    await expect(page.get_by_role("textbox", name="Expected score of row 0", exact=True)).to_have_value("1; <= 2")
     await expect(page.locator(".row-sums")).to_contain_text("1 of 2 as expected")
     await write(page, CODE, "def evaluate(inputs, outputs, trace):\n    return 1 / 3\n")
     await expect(sums).to_contain_text("Mean 0.3333 over 2 of 2 rows")

@@ -9,7 +9,7 @@ import { toast } from "../components/toasts";
 import { useLoaded } from "../components/use-loaded";
 import { QueueAgreement } from "../resources/agreement";
 import { Confirm } from "../resources/confirm";
-import { count, oneLine, titleAmong } from "../resources/format";
+import { count, oneLine, ROW_HEADING, titleAmong } from "../resources/format";
 import { choicesOf, type LabelChoice } from "./label-choices";
 import { NotThere } from "../resources/not-there";
 import { PageHead, Panel, Segments, When } from "../resources/parts";
@@ -338,7 +338,7 @@ function LabelledRows({ route, state, stamp }: { route: string; state: string | 
       setError(fault);
     }
   };
-  const head = ["Row", "State", "Label", "By", "When", "Comment"];
+  const head = [ROW_HEADING, "State", "Label", "By", "When", "Comment"];
   return (
     <>
       <div class="record-bar line">

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { Table } from "../components/table";
 import { shownJson } from "../json";
+import { ROW_HEADING } from "../resources/format";
 import { plain, shownNumber } from "../shown-text";
 import type { Migration, Proof, Remark, Result } from "../api/types";
 
@@ -98,7 +99,7 @@ function Differences({ proof }: { proof: Proof }) {
       head={
         <>
           <th scope="col" class="number">
-            Row
+            {ROW_HEADING}
           </th>
           <th scope="col">Difference</th>
           <th scope="col">Old</th>

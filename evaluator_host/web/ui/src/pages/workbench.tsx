@@ -30,6 +30,7 @@ import { useRowScores } from "../workbench/use-row-scores";
 import { useRuns } from "../workbench/use-runs";
 
 const KEEP_AFTER_MS = 400;
+const NO_NAMES: readonly string[] = [];
 
 export default function WorkbenchPage({ query }: PageProps) {
   const [draft, setDraft] = useState<Draft>(() => recalled() ?? EMPTY);
@@ -105,6 +106,7 @@ export default function WorkbenchPage({ query }: PageProps) {
   const shownContent = useMemo(() => (runs.shown === null ? null : contentOf(runs.shown.draft)), [runs.shown]);
   const previous = runs.shown === null ? undefined : runs.runs[runs.runs.indexOf(runs.shown) + 1];
   const contract = draft.contract === "auto" ? (checked.report?.contract ?? null) : draft.contract;
+  const reads = checked.report?.reads.inputs ?? NO_NAMES;
   const goTo = (line: number, column: number | null) => editor.current?.goTo(line, column);
   return (
     <div class={draft.rows.length > 0 ? "page workbench workbench-rows" : "page workbench"}>
@@ -112,7 +114,7 @@ export default function WorkbenchPage({ query }: PageProps) {
       {wanted !== null && <ErrorNote title="This link could not be opened" error={wanted} />}
       <div class="workbench-grid">
         <EditorPanel draft={draft} change={change} replace={replace} evaluator={evaluator} faults={faults} examples={examples} checked={checked} build={build} handle={editor} onRun={run} ran={runs.runs.length > 0} aside={aside} />
-        <TestPanel row={draft.row} onRow={(changed) => change({ row: changed })} contract={contract} criteria={criteriaOf(classOf(checked.report, draft))} faults={tried ? row.faults : {}} running={runs.running} onRun={run} onStop={runs.stop} onRunOnDataset={() => setDialog("dataset")} />
+        <TestPanel row={draft.row} reads={reads} onRow={(changed) => change({ row: changed })} contract={contract} criteria={criteriaOf(classOf(checked.report, draft))} faults={tried ? row.faults : {}} running={runs.running} onRun={run} onStop={runs.stop} onRunOnDataset={() => setDialog("dataset")} />
         <div class="results stack" aria-live="polite" aria-busy={runs.running}>
           {runs.error !== null && <ErrorNote title="The evaluator could not be run" error={runs.error} />}
           {runs.shown !== null ? (
@@ -131,6 +133,7 @@ export default function WorkbenchPage({ query }: PageProps) {
       </div>
       <RowGrid
         rows={draft.rows}
+        reads={reads}
         onRows={setRows}
         scores={scores}
         live={live}
@@ -142,7 +145,7 @@ export default function WorkbenchPage({ query }: PageProps) {
         }}
         onUse={(one) => change({ row: rowTexts(one.row) })}
       />
-      {dialog === "rows" && <StoredRows room={MOST_ROWS - draft.rows.length} onClose={() => setDialog(null)} onTake={(taken) => setRows([...draft.rows, ...taken])} />}
+      {dialog === "rows" && <StoredRows reads={reads} room={MOST_ROWS - draft.rows.length} onClose={() => setDialog(null)} onTake={(taken) => setRows([...draft.rows, ...taken])} />}
       {dialog === "dataset" && <RunOnDataset draft={draft} evaluator={evaluator} onClose={() => setDialog(null)} />}
     </div>
   );

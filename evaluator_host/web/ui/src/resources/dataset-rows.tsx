@@ -15,7 +15,7 @@ import { own } from "../json";
 import { Link, setQuery } from "../router";
 import { SavedFilters } from "./saved-filters";
 import { Confirm } from "./confirm";
-import { count, counted, oneLine } from "./format";
+import { count, counted, oneLine, ROW_HEADING } from "./format";
 import { type Cell, cellsOf, emptyCells, RowForm, rowFrom } from "./row-form";
 import type { Columns, DatasetReport, FoundRow } from "../api/types";
 import { Value } from "./value";
@@ -154,7 +154,7 @@ function RowTable({ report, rows, search, busy, selected, onSelected }: TablePro
           <input type="checkbox" aria-label="Every row of this page" checked={all} onChange={() => onSelected(new Set(all ? [] : rows.map(({ index }) => index)))} />
         </th>
       )}
-      <th scope="col" class="number">Row</th>
+      <th scope="col" class="number">{ROW_HEADING}</th>
       {columns.map((column) => (
         <Sortable key={column} column={column} sort={search.sort} />
       ))}

@@ -11,7 +11,7 @@ import { toast } from "../components/toasts";
 import { useLoaded } from "../components/use-loaded";
 import { own } from "../json";
 import { Link, setQuery } from "../router";
-import { bytes, count, counted, oneLine } from "./format";
+import { bytes, count, counted, oneLine, ROW_HEADING } from "./format";
 import { Panel, When } from "./parts";
 import type { DatasetReport, RowChange, RowChanges } from "../api/types";
 
@@ -118,7 +118,7 @@ function Changes({ before, after }: { before: DatasetReport; after: DatasetRepor
   const head = (
     <>
       <th scope="col">Change</th>
-      <th scope="col" class="number">Row</th>
+      <th scope="col" class="number">{ROW_HEADING}</th>
       <th scope="col">What changed</th>
     </>
   );

@@ -12,6 +12,8 @@ const HOUR_S = 60 * MINUTE_S;
 const DAY_S = 24 * HOUR_S;
 
 export const NOTHING = "–";
+/** The heading of a column with row numbers; the row numbers of commands and of the API start at 0, too. */
+export const ROW_HEADING = "Row (from 0)";
 
 /** Formats a whole number: 10000 → 10,000. */
 export function count(value: number): string {

@@ -13,7 +13,7 @@ import { keep, recall } from "../storage";
 import { AddToDataset } from "./add-to-dataset";
 import { ColumnMeans, groupings, type Grouping } from "./column-means";
 import { Failures } from "./failures";
-import { count, counted, rounded, milliseconds, oneLine, wordsOf } from "./format";
+import { count, counted, rounded, milliseconds, oneLine, ROW_HEADING, wordsOf } from "./format";
 import { Panel, Score, Segments, Verdict } from "./parts";
 import { ResultView } from "./result-view";
 import { filtersOf, isSideBySide } from "./row-filters";
@@ -110,7 +110,7 @@ export function JobRows({ job, statistics, query, stamp }: Props) {
             {back.at === 0 && at > pageSize ? "‹ First" : "‹ Previous"}
           </Button>
           <span class="muted" role="status">
-            {page.rows.length === 0 ? "no rows on this page" : `${count(at + 1)} to ${count(at + page.rows.length)}`}
+            {rangeOf(page.rows, at, narrowed || sort !== "row")}
           </span>
           <Button small disabled={page.next_cursor === null || found.loading} onClick={() => go(at + Math.max(1, page.rows.length), page.next_cursor)}>
             {searched && page.rows.length < pageSize ? "Continue search ›" : "Next ›"}
@@ -122,6 +122,12 @@ export function JobRows({ job, statistics, query, stamp }: Props) {
 }
 
 const NO_ROWS: readonly JobRow[] = [];
+
+/** The rows of a page in words: by their numbers, or, with filters or in another order, by their places in the list. */
+function rangeOf(rows: readonly JobRow[], at: number, narrowed: boolean): string {
+  if (rows.length === 0) return "no rows on this page";
+  return narrowed ? `matches ${count(at + 1)} to ${count(at + rows.length)}` : `rows ${count(rows[0]!.index)} to ${count(rows.at(-1)!.index)}`;
+}
 
 /** The columns of all rows of a job that were seen so far, and the chosen column. */
 function useGroupings(job: JobReport, rows: readonly JobRow[], by: string | null): readonly Grouping[] {
@@ -249,7 +255,7 @@ function Rows({ job, rows, query, busy, side }: { job: JobReport; rows: readonly
   const has = (name: string) => columns.includes(name);
   const head = (
     <>
-      <Sortable name="row" sort={sort} label="Row" title="Rows are numbered from 0" />
+      <Sortable name="row" sort={sort} label={ROW_HEADING} />
       {offered.filter((one) => one.kind === "input" && has(one.name)).map((one) => (
         <th key={one.name} scope="col">
           {oneLine(one.label, 40)}
@@ -476,13 +482,13 @@ function Peek({ job, index, lines }: { job: JobReport; index: number; lines: rea
 }
 
 /** A column heading that sorts; pressing it again reverses the order. By row number, rows can be sorted in one direction only. */
-function Sortable({ name, sort, label, title }: { name: "row" | "score" | "run_ms"; sort: string; label: string; title?: string }) {
+function Sortable({ name, sort, label }: { name: "row" | "score" | "run_ms"; sort: string; label: string }) {
   const [up, down] = [name, `-${name}`];
   const next = name === "row" ? null : sort === down ? up : down;
   const order = sort === up ? "ascending" : sort === down ? "descending" : undefined;
   return (
     <th scope="col" class="number" aria-sort={order}>
-      <button type="button" class="sort-button" title={title} onClick={() => setQuery({ sort: next, cursor: null, at: null })}>
+      <button type="button" class="sort-button" onClick={() => setQuery({ sort: next, cursor: null, at: null })}>
         {label}
         <span aria-hidden="true">{order === "ascending" ? " ↑" : order === "descending" ? " ↓" : ""}</span>
       </button>

@@ -10,7 +10,7 @@ import { Table } from "../components/table";
 import { useLoaded } from "../components/use-loaded";
 import { Link, setQuery } from "../router";
 import { csv } from "./csv";
-import { columnsInLine, count, difference, rounded, oneLine, wordsOf } from "./format";
+import { columnsInLine, count, difference, rounded, oneLine, ROW_HEADING, wordsOf } from "./format";
 import { Panel, Verdict } from "./parts";
 import { idOf, inputsOf, outputOf } from "./row-parts";
 import type { Change, ChangePage, JobReport, JobRow, JobRowDetail, JobRowPage } from "../api/types";
@@ -230,7 +230,7 @@ export function ChangedRows({ title, label, rows: first, all = first.length, eve
   const head = (
     <>
       <th scope="col" class="number">
-        Row
+        {ROW_HEADING}
       </th>
       <th scope="col">Inputs</th>
       {sides.map((side) => (

@@ -6,18 +6,20 @@ import { ErrorNote } from "../components/error-note";
 import { Prose } from "../components/prose";
 import { Table } from "../components/table";
 import { own } from "../json";
-import { count, rounded, milliseconds, oneLine, passRate, signed } from "../resources/format";
+import { count, rounded, milliseconds, oneLine, passRate, ROW_HEADING, signed } from "../resources/format";
 import { Score, Verdict } from "../resources/parts";
 import { ResultView } from "../resources/result-view";
 import type { Result, Row } from "../api/types";
 import { expectationOf, readExpectation, unmet } from "./expectation";
-import { inputNames, meanChange, MOST_ROWS, summaryOf, type TestRow } from "./test-rows";
+import { meanChange, MOST_ROWS, shownColumns, summaryOf, type TestRow } from "./test-rows";
 import type { RowScores } from "./use-row-scores";
 
-const COLUMNS = 3;
+const COLUMNS = 3; // columns that are shown if the code reads fewer
 
 interface RowGridProps {
   rows: readonly TestRow[];
+  /** The columns that the code reads. */
+  reads: readonly string[];
   onRows: (rows: TestRow[]) => void;
   scores: RowScores;
   live: boolean;
@@ -28,7 +30,7 @@ interface RowGridProps {
   onUse: (row: TestRow) => void;
 }
 
-export function RowGrid({ rows, onRows, scores, live, onLive, onAdd, onAddTestRow, onUse }: RowGridProps) {
+export function RowGrid({ rows, reads, onRows, scores, live, onLive, onAdd, onAddTestRow, onUse }: RowGridProps) {
   const [open, setOpen] = useState<string | null>(null);
   const change = (id: string, changes: Partial<TestRow>) => onRows(rows.map((one) => (one.id === id ? { ...one, ...changes } : one)));
   const expectAll = () => onRows(rows.map((one) => ({ ...one, expected: scores.results.has(one.id) ? expectationOf(scores.results.get(one.id)!) : one.expected })));
@@ -63,7 +65,7 @@ export function RowGrid({ rows, onRows, scores, live, onLive, onAdd, onAddTestRo
         </div>
       </header>
       {rows.length === 0 ? (
-        <p class="row-none muted">Add rows from a data set, from the failures of a job or from live traces. They are scored again while you write. Enter the result that you expect for each row; Save keeps the rows with an expected result in the version.</p>
+        <p class="row-none muted">Add rows from a data set, from the failures of a job or from live traces. They are scored again while you write. Enter the score that you expect for each row; Save keeps the rows with an expected score in the version.</p>
       ) : (
         <>
           <Sums rows={rows} scores={scores} />
@@ -72,7 +74,7 @@ export function RowGrid({ rows, onRows, scores, live, onLive, onAdd, onAddTestRo
               <ErrorNote title="The rows could not be scored; the results below are older" error={scores.error} />
             </div>
           )}
-          <Rows rows={rows} scores={scores} open={open} onOpen={(id) => setOpen(open === id ? null : id)} onChange={change} onRemove={(id) => onRows(rows.filter((one) => one.id !== id))} onUse={onUse} />
+          <Rows rows={rows} reads={reads} scores={scores} open={open} onOpen={(id) => setOpen(open === id ? null : id)} onChange={change} onRemove={(id) => onRows(rows.filter((one) => one.id !== id))} onUse={onUse} />
         </>
       )}
     </section>
@@ -104,6 +106,7 @@ function Sums({ rows, scores }: { rows: readonly TestRow[]; scores: RowScores })
 
 interface RowsProps {
   rows: readonly TestRow[];
+  reads: readonly string[];
   scores: RowScores;
   open: string | null;
   onOpen: (id: string) => void;
@@ -112,11 +115,11 @@ interface RowsProps {
   onUse: (row: TestRow) => void;
 }
 
-function Rows({ rows, scores, open, onOpen, onChange, onRemove, onUse }: RowsProps) {
-  const names = inputNames(rows).slice(0, COLUMNS);
+function Rows({ rows, reads, scores, open, onOpen, onChange, onRemove, onUse }: RowsProps) {
+  const names = shownColumns(rows.map(({ row }) => row.variables ?? row.inputs ?? {}), reads, COLUMNS);
   const head = (
     <>
-      <th scope="col" class="number">Row</th>
+      <th scope="col" class="number">{ROW_HEADING}</th>
       {names.map((name) => (
         <th key={name} scope="col">
           {oneLine(name, 40)}
@@ -125,7 +128,7 @@ function Rows({ rows, scores, open, onOpen, onChange, onRemove, onUse }: RowsPro
       <th scope="col">Outputs</th>
       <th scope="col" class="number">Score</th>
       <th scope="col">Outcome</th>
-      <th scope="col">Expected</th>
+      <th scope="col">Expected score</th>
       <th scope="col" aria-label="Actions" />
     </>
   );
@@ -194,7 +197,7 @@ function Expected({ index, typed, result, onTyped }: { index: number; typed: str
   const mark = wrong !== null ? "?" : expectation === null || result === undefined ? "" : why === null ? "✓" : "✗";
   return (
     <span class="row-expected">
-      <input class="input" aria-label={`Expected result of row ${index}`} placeholder="any" title={wrong ?? "1, 1 ± 0.05, 0.4..0.6, >= 0.5, passed, not passed, fails"} aria-invalid={wrong !== null || undefined} spellcheck={false} autocomplete="off" value={typed} onInput={(event) => onTyped(event.currentTarget.value)} />
+      <input class="input" aria-label={`Expected score of row ${index}`} placeholder="any" title={wrong ?? "1, 1 ± 0.05, 0.4..0.6, >= 0.5, passed, not passed, fails"} aria-invalid={wrong !== null || undefined} spellcheck={false} autocomplete="off" value={typed} onInput={(event) => onTyped(event.currentTarget.value)} />
       <span class={mark === "✓" ? "pass" : "fail"} title={why ?? wrong ?? undefined}>
         {mark}
         <span class="visually-hidden">{mark === "✓" ? "as expected" : (why ?? wrong ?? "")}</span>

@@ -11,11 +11,11 @@ import { Spinner } from "../components/spinner";
 import { Table } from "../components/table";
 import { type Loaded, useLoaded } from "../components/use-loaded";
 import { own } from "../json";
-import { count, counted, oneLine, titleAmong } from "../resources/format";
+import { count, counted, oneLine, ROW_HEADING, titleAmong } from "../resources/format";
 import { useHas } from "../host";
 import { Segments } from "../resources/parts";
 import type { Columns, DatasetReport, EvaluatorReport, JobReport, JobRow, JobRowDetail, JobRowPage, Row, TraceReport } from "../api/types";
-import { newRow, rowOf, type TestRow } from "./test-rows";
+import { newRow, rowOf, shownColumns, type TestRow } from "./test-rows";
 
 const PAGE = 20;
 const SEARCHED = 5000; // maximum number of rows of a data set to search; the host searches as many results of a job in a request
@@ -31,9 +31,11 @@ interface StoredRowsProps {
   onTake: (rows: readonly TestRow[]) => void;
   /** Number of rows that may still be added; 1 for the test row. */
   room: number;
+  /** The columns that the code reads. */
+  reads: readonly string[];
 }
 
-export function StoredRows({ onClose, onTake, room }: StoredRowsProps) {
+export function StoredRows({ onClose, onTake, room, reads }: StoredRowsProps) {
   const has = useHas();
   const [source, setSource] = useState<"dataset" | "job" | "trace">("dataset");
   const take = (rows: readonly TestRow[]) => {
@@ -43,9 +45,9 @@ export function StoredRows({ onClose, onTake, room }: StoredRowsProps) {
   return (
     <Dialog title={room === 1 ? "Use a stored row" : "Add stored rows"} onClose={onClose} wide>
       <Segments label="From where" value={source} options={SOURCES.filter(({ value }) => value !== "trace" || has("traces"))} onValue={setSource} />
-      {source === "dataset" && <FromDataset take={take} room={room} />}
-      {source === "job" && <FromJob take={take} room={room} />}
-      {source === "trace" && <FromTraces take={take} room={room} />}
+      {source === "dataset" && <FromDataset take={take} room={room} reads={reads} />}
+      {source === "job" && <FromJob take={take} room={room} reads={reads} />}
+      {source === "trace" && <FromTraces take={take} room={room} reads={reads} />}
     </Dialog>
   );
 }
@@ -53,6 +55,7 @@ export function StoredRows({ onClose, onTake, room }: StoredRowsProps) {
 interface SourceProps {
   take: (rows: readonly TestRow[]) => void;
   room: number;
+  reads: readonly string[];
 }
 
 /** A row to choose, with its name in the source. */
@@ -67,7 +70,7 @@ interface Found {
   records: readonly Columns[];
 }
 
-function FromDataset({ take, room }: SourceProps) {
+function FromDataset({ take, room, reads }: SourceProps) {
   const sets = useLoaded((signal) => call<DatasetReport[]>("GET", "/v1/datasets", { signal }), []);
   const [chosen, setChosen] = useState("");
   const [first, setFirst] = useState(0);
@@ -96,9 +99,9 @@ function FromDataset({ take, room }: SourceProps) {
         <Select label="Data set" value={name} onValue={choose} options={(sets.value ?? []).map((one) => ({ value: one.name, label: `${one.name} (${counted(one.rows, "row")})` }))} />
         <Select label="Column of the outputs" value={outputs} onValue={setColumn} options={[{ value: "", label: "none" }, ...(set?.columns ?? []).map((one) => ({ value: one, label: one }))]} />
         <Field label="Find in the rows" type="search" placeholder="Text…" value={text} onValue={setText} />
-        <Field label="Go to row" type="number" min={0} step={1} value={String(first)} onValue={(value) => setFirst(Math.max(0, Math.trunc(Number(value)) || 0))} disabled={words !== ""} />
+        <Field label="Go to row (from 0)" type="number" min={0} step={1} value={String(first)} onValue={(value) => setFirst(Math.max(0, Math.trunc(Number(value)) || 0))} disabled={words !== ""} />
       </div>
-      <Offers offers={offers} found={page} take={take} room={room} />
+      <Offers offers={offers} found={page} take={take} room={room} reads={reads} />
       <div class="line">
         <Button small disabled={first === 0 || words !== ""} onClick={() => setFirst(Math.max(0, first - PAGE))}>
           ‹ Previous
@@ -156,7 +159,7 @@ const WHICH = [
   { value: "", label: "All rows" },
 ];
 
-function FromJob({ take, room }: SourceProps) {
+function FromJob({ take, room, reads }: SourceProps) {
   const jobs = useLoaded((signal) => call<JobReport[]>("GET", "/v1/jobs", { signal, query: { limit: 50 } }), []);
   const [chosen, setChosen] = useState("");
   const [which, setWhich] = useState("failed");
@@ -174,7 +177,7 @@ function FromJob({ take, room }: SourceProps) {
         <Select label="Which rows" value={which} onValue={setWhich} options={WHICH} />
         <Field label="Find in the rows" type="search" placeholder="Text…" value={text} onValue={setText} />
       </div>
-      <Offers offers={offers} found={page} take={take} room={room} />
+      <Offers offers={offers} found={page} take={take} room={room} reads={reads} />
       <span class="muted" role="status">
         {found.rest}
       </span>
@@ -212,7 +215,7 @@ async function rowOfJob(job: JobReport, index: number): Promise<TestRow> {
   return newRow(given ?? rowOf(row, null), `${job.title}, row ${index}`);
 }
 
-function FromTraces({ take, room }: SourceProps) {
+function FromTraces({ take, room, reads }: SourceProps) {
   const evaluators = useLoaded((signal) => call<EvaluatorReport[]>("GET", "/v1/evaluators", { signal }), []);
   const [chosen, setChosen] = useState("");
   const name = chosen || evaluators.value?.[0]?.name || "";
@@ -223,7 +226,7 @@ function FromTraces({ take, room }: SourceProps) {
       <div class="fill-choice">
         <Select label="Evaluator" value={name} onValue={setChosen} options={(evaluators.value ?? []).map((one) => ({ value: one.name, label: one.name }))} />
       </div>
-      {page.value?.length === 0 && page.error === null ? <Empty title={`${name} has no traces yet`} /> : <Offers offers={offers} found={page} take={take} room={room} />}
+      {page.value?.length === 0 && page.error === null ? <Empty title={`${name} has no traces yet`} /> : <Offers offers={offers} found={page} take={take} room={room} reads={reads} />}
     </Loading>
   );
 }
@@ -235,12 +238,12 @@ function Loading({ found, none, title, text, children }: { found: Loaded<unknown
   return <>{children}</>;
 }
 
-const COLUMNS = 5;
+const COLUMNS = 5; // columns that are shown if the code reads fewer
 
-function Offers({ offers, found, take, room }: { offers: readonly Offer[]; found: Loaded<unknown>; take: (rows: readonly TestRow[]) => void; room: number }) {
+function Offers({ offers, found, take, room, reads }: SourceProps & { offers: readonly Offer[]; found: Loaded<unknown> }) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
-  const names = [...new Set(offers.flatMap((one) => Object.keys(one.shown)))].slice(0, COLUMNS);
+  const names = shownColumns(offers.map((one) => one.shown), reads, COLUMNS);
   const pick = async (wanted: readonly Offer[]) => {
     setBusy(true);
     try {
@@ -256,7 +259,7 @@ function Offers({ offers, found, take, room }: { offers: readonly Offer[]; found
   const head = (
     <>
       <th scope="col" aria-label="Actions" />
-      <th scope="col">Row</th>
+      <th scope="col">{ROW_HEADING}</th>
       {names.map((name) => (
         <th key={name} scope="col">
           {oneLine(name, 40)}

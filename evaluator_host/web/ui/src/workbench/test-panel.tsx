@@ -25,6 +25,8 @@ function fieldsOf(takes: readonly string[]): readonly RowField[] {
 
 interface TestPanelProps {
   row: Draft["row"];
+  /** The columns that the code reads. */
+  reads: readonly string[];
   onRow: (row: Draft["row"]) => void;
   contract: string | null;
   /** Criteria to fill in, if the evaluator declares them. */
@@ -36,7 +38,7 @@ interface TestPanelProps {
   onRunOnDataset: () => void;
 }
 
-export function TestPanel({ row, onRow, contract, criteria, faults, running, onRun, onStop, onRunOnDataset }: TestPanelProps) {
+export function TestPanel({ row, reads, onRow, contract, criteria, faults, running, onRun, onStop, onRunOnDataset }: TestPanelProps) {
   const [filling, setFilling] = useState(false);
   const host = useHost();
   const native = contract === null ? undefined : host?.contract_rows[contract];
@@ -70,7 +72,7 @@ export function TestPanel({ row, onRow, contract, criteria, faults, running, onR
           <kbd>Ctrl</kbd> <kbd>Enter</kbd>
         </span>
       </footer>
-      {filling && <StoredRows room={1} onClose={() => setFilling(false)} onTake={([taken]) => taken && onRow(rowTexts(taken.row))} />}
+      {filling && <StoredRows reads={reads} room={1} onClose={() => setFilling(false)} onTake={([taken]) => taken && onRow(rowTexts(taken.row))} />}
     </section>
   );
 }

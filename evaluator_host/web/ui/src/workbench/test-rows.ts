@@ -32,11 +32,15 @@ export function rowOf(record: Record<string, unknown>, column: string | null): R
   return { ...row, outputs: record[column] };
 }
 
-/** The names of inputs over all rows, the most common first. */
-export function inputNames(rows: readonly TestRow[]): string[] {
+const MOST_READ = 8; // maximum number of columns that are shown because the code reads them
+
+/** The columns of a table of records: those that the code reads, and then the most common ones, up to `few` columns. */
+export function shownColumns(records: readonly object[], reads: readonly string[], few: number): string[] {
   const counts = new Map<string, number>();
-  for (const { row } of rows) for (const name of Object.keys(row.variables ?? row.inputs ?? {})) counts.set(name, (counts.get(name) ?? 0) + 1);
-  return [...counts].sort(([, one], [, other]) => other - one).map(([name]) => name);
+  for (const record of records) for (const name of Object.keys(record)) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const names = [...counts].sort(([, one], [, other]) => other - one).map(([name]) => name);
+  const read = names.filter((name) => reads.includes(name)).slice(0, MOST_READ);
+  return [...read, ...names.filter((name) => !read.includes(name)).slice(0, Math.max(0, few - read.length))];
 }
 
 export interface Summary {
