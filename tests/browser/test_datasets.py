@@ -33,7 +33,7 @@ async def choose(page: Page, name: str, content: bytes) -> None:
 async def test_a_file_that_is_dropped_becomes_a_data_set(page: Page, seeds: Seeds) -> None:
     await page.goto("/datasets")
     await expect(page.get_by_role("link", name="many")).to_be_visible()
-    text = f'question,"{MARKUP.replace(chr(34), chr(34) * 2)}"\nCapital of France?,Paris\nno\n{MARKUP},x\n'
+    text = f'question,"{MARKUP.replace(chr(34), chr(34) * 2)}"\nCapital of France?,Paris\nno\n{MARKUP},\n'
     await page.evaluate(DROP, ["My rows (1).csv", text])
     dialog = page.get_by_role("dialog")
     await expect(dialog.get_by_label("Name")).to_have_value("My-rows-1")
@@ -43,6 +43,7 @@ async def test_a_file_that_is_dropped_becomes_a_data_set(page: Page, seeds: Seed
     await expect(dialog.get_by_role("heading", name="My-rows-1 is uploaded")).to_be_visible()
     await expect(dialog.get_by_text("2 rows with 2 columns")).to_be_visible()
     await expect(dialog.get_by_text("1 line was left out")).to_be_visible()
+    await expect(dialog.get_by_text("some cells are empty, and were read as empty strings: 1 in ")).to_be_visible()
     await picture(page, "dataset-uploaded")
     await dialog.get_by_role("link", name="View its rows").click()
     await expect(page.get_by_role("columnheader", name=MARKUP[:39])).to_be_visible()

@@ -6,7 +6,6 @@ import { ErrorNote } from "../components/error-note";
 import { Spinner } from "../components/spinner";
 import { toast } from "../components/toasts";
 import { useLoaded } from "../components/use-loaded";
-import { BadLines } from "../resources/bad-lines";
 import { ColumnTable } from "../resources/column-facts";
 import { Confirm } from "../resources/confirm";
 import { DatasetRows } from "../resources/dataset-rows";
@@ -15,6 +14,7 @@ import { pickFiles } from "../resources/drop-zone";
 import { bytes, count, counted, shortId } from "../resources/format";
 import { NotThere } from "../resources/not-there";
 import { Facts, PageHead, Segments, When } from "../resources/parts";
+import { ReadingNotes } from "../resources/reading-notes";
 import { ScoresOverTime } from "../resources/score-history";
 import { UploadDialog } from "../resources/upload-dialog";
 import type { DatasetReport } from "../api/types";
@@ -82,12 +82,7 @@ export default function DatasetPage({ params, query }: PageProps) {
             ]}
           />
           {old && <p class="note note-info">This is an older version: you can read, score and restore it, but not change it.</p>}
-          {report.notes.map((note) => (
-            <p key={note} class="note note-info">
-              {note}
-            </p>
-          ))}
-          <BadLines report={report} />
+          <ReadingNotes report={report} />
           <Segments label="What to show" value={tab} options={tabs} onValue={(value) => setQuery({ tab: value === "rows" ? null : value, row: null })} />
           {tab === "rows" && <DatasetRows report={report} query={query} old={old} onChanged={found.reload} />}
           {tab === "columns" && <ColumnTable report={report} />}

@@ -5,8 +5,8 @@ import { Dialog } from "../components/dialog";
 import { ErrorNote } from "../components/error-note";
 import { Field, Select } from "../components/field";
 import { Link } from "../router";
-import { BadLines } from "./bad-lines";
 import { bytes, counted } from "./format";
+import { ReadingNotes } from "./reading-notes";
 import type { DatasetReport } from "../api/types";
 
 const FORMATS: Record<string, string> = {
@@ -126,7 +126,7 @@ function Uploaded({ report, onClose }: { report: DatasetReport; onClose: () => v
       <p role="status">
         {counted(report.rows, "row")} with {counted(report.columns.length, "column")}: {report.columns.join(", ")}
       </p>
-      <BadLines report={report} />
+      <ReadingNotes report={report} />
     </Dialog>
   );
 }

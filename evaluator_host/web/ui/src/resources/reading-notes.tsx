@@ -1,8 +1,21 @@
 import { count, counted } from "./format";
 import type { DatasetReport } from "../api/types";
 
-/** The lines of a file that could not be read as rows, and why. */
-export function BadLines({ report }: { report: DatasetReport }) {
+/** What the host says about how it read a file: notes, such as on empty cells, and the lines that are not rows. */
+export function ReadingNotes({ report }: { report: DatasetReport }) {
+  return (
+    <>
+      {report.notes.map((note) => (
+        <p key={note} class="note note-info">
+          {note}
+        </p>
+      ))}
+      <BadLines report={report} />
+    </>
+  );
+}
+
+function BadLines({ report }: { report: DatasetReport }) {
   if (report.bad_row_count === 0) return null;
   const left = report.bad_row_count - report.bad_rows.length;
   return (
