@@ -321,6 +321,12 @@ async def test_statistics_and_plots_of_many_rows_are_taken_home(page: Page, seed
     tiles = page.get_by_role("list", name="Statistics of length@1")
     await expect(tiles).to_contain_text(f"Scored{statistics.scored:,}")
     await expect(tiles).to_contain_text(f"Mean score{score.mean:.4g}")
+    assert statistics.pass_interval is not None
+    low, high = (f"{100 * bound:.1f} %" for bound in statistics.pass_interval)
+    await expect(tiles).to_contain_text(f"95 % interval {low} to {high}")
+    await expect(page.get_by_role("region", name="Metrics").get_by_role("row", name="words")).to_be_visible()
+    rows = page.get_by_role("region", name="Rows and results")
+    await expect(rows.get_by_role("columnheader", name="words")).to_be_visible()
     await page.get_by_text("Distribution, slowest rows").click()
     await expect(page.locator("canvas[data-drawn=true]")).to_have_count(1)
     name = f"{seeds.before}-score"

@@ -44,6 +44,7 @@ _DIFFERENCE = ("N", "BEFORE", "AFTER", "DIFFERENCE", _INTERVAL, "")
 OWN_ROWS = "(own rows)"
 CHANGES_SHOWN = 10
 _BARS = "▁▂▃▄▅▆▇█"
+_FEW_METRICS = 6  # maximum number of metrics that a table of rows shows
 _SAID_CHARS = 40  # maximum number of characters of a row's outputs, and of its inputs, in a table
 
 
@@ -287,16 +288,19 @@ def _metric(metric: Any) -> tuple[object, ...]:
 
 def rows_table(rows: Sequence[JobRow], mapping: Mapping[str, str]) -> Text:
     """Return a table of rows; `mapping` is their job's mapping."""
-    header = ("ROW FROM 0", "EVALUATOR", "STATUS", "SCORE", "PASSED", "OUTPUTS", "INPUTS", "WHY")
-    return table(header, [_row(row, mapping.get("outputs")) for row in rows])
+    found = dict.fromkeys(name for row in rows for name in row.result["metrics"] if name != "score")
+    metrics = tuple(found) if len(found) <= _FEW_METRICS else ()
+    header = ("ROW FROM 0", "EVALUATOR", "STATUS", "SCORE", "PASSED", *map(plain, metrics), "OUTPUTS", "INPUTS", "WHY")
+    return table(header, [_row(row, mapping.get("outputs"), metrics) for row in rows])
 
 
-def _row(row: JobRow, answers: str | None) -> tuple[object, ...]:
+def _row(row: JobRow, answers: str | None, metrics: Sequence[str]) -> tuple[object, ...]:
     result = row.result
     outputs, inputs = said(row, answers)
     shown = ", ".join(f"{name}: {_text(value)}" for name, value in inputs.items() if value is not None)
     beginnings = (None if outputs is None else _brief(_text(outputs)), _brief(shown))
-    return row.index, row.evaluator, result["status"], result["score"], result["passed"], *beginnings, why(row)
+    values = map(result["metrics"].get, metrics)
+    return row.index, row.evaluator, result["status"], result["score"], result["passed"], *values, *beginnings, why(row)
 
 
 def why(row: JobRow) -> str | None:

@@ -13,7 +13,7 @@ import { JobAgreement } from "../resources/agreement";
 import { CompareMenu } from "../resources/compare-menu";
 import { ConfirmDialog } from "../resources/confirm";
 import { DownloadDialog } from "../resources/download-dialog";
-import { EveryEvaluator, Headline, MoreStatistics } from "../resources/statistics";
+import { EveryEvaluator, FewMetrics, Headline, MoreStatistics } from "../resources/statistics";
 import { JobFacts } from "../resources/job-facts";
 import { JobProgress, JobVerbs, useJob } from "../resources/job-parts";
 import { JobWarnings } from "../resources/job-warnings";
@@ -186,6 +186,7 @@ function Results({ job, query }: { job: JobReport; query: URLSearchParams }) {
         </>
       )}
       <Headline job={job} statistics={shown} />
+      <FewMetrics statistics={loaded[index]!} />
       <JobRows job={job} statistics={shown} query={query} stamp={final ? "end" : "going"} />
       <MoreStatistics job={job} statistics={loaded[index]!} metric={query.get("metric")} stamp={stamp} />
       {final && <JobAgreement job={job.id} />}

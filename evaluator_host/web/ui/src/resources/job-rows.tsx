@@ -347,6 +347,7 @@ interface Column {
 }
 
 const FIRST_INPUTS = 4;
+const FEW_METRICS = 6; // maximum number of metrics that are shown unless the user hides them
 const CHOSEN = "job-columns";
 
 /** The columns that these rows could have. */
@@ -373,7 +374,8 @@ function useColumns(offered: readonly Column[]): [readonly string[], (name: stri
     }
   });
   let inputs = 0;
-  const shown = offered.filter(({ name, kind }) => changes[name] ?? (kind === "other" || (kind === "input" && ++inputs <= FIRST_INPUTS)));
+  const fewMetrics = offered.filter(({ kind }) => kind === "metric").length <= FEW_METRICS;
+  const shown = offered.filter(({ name, kind }) => changes[name] ?? (kind === "input" ? ++inputs <= FIRST_INPUTS : kind === "other" || fewMetrics));
   const choose = (name: string, isShown: boolean) => {
     const changed = { ...changes, [name]: isShown };
     setChanges(changed);

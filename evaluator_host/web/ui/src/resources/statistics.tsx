@@ -51,11 +51,24 @@ export function Headline({ job, statistics }: Pick<StatisticsProps, "job" | "sta
   );
 }
 
+const FEW_METRICS = 6; // maximum number of metrics, besides the score, that are shown without unfolding them
+
+/** The metrics of an evaluator that has a few, besides the score. */
+export function FewMetrics({ statistics }: { statistics: EvaluatorStatistics }) {
+  return hasFew(statistics) ? <Metrics metrics={statistics.metrics} /> : null;
+}
+
+function hasFew({ metrics }: EvaluatorStatistics): boolean {
+  const others = metrics.filter(({ name }) => name !== "score").length;
+  return others > 0 && others <= FEW_METRICS;
+}
+
 const OPEN = "job-plots";
 
 /** Plot, slowest rows and metrics, open or closed as this browser remembers. */
 function Details({ job, statistics, metric, stamp }: StatisticsProps) {
   const [open, setOpen] = useState(recall(OPEN) === "open" || metric !== null);
+  const folds = statistics.metrics.length > 1 && !hasFew(statistics);
   const shown = statistics.metrics.find((one) => one.name === metric) ?? statistics.metrics.find((one) => one.name === "score") ?? statistics.metrics[0];
   const toggle = (isOpen: boolean) => {
     setOpen(isOpen);
@@ -63,14 +76,14 @@ function Details({ job, statistics, metric, stamp }: StatisticsProps) {
   };
   return (
     <details class="job-plots" open={open} onToggle={(event) => event.currentTarget.open !== open && toggle(event.currentTarget.open)}>
-      <summary>Distribution, slowest rows{statistics.metrics.length > 1 && `, ${count(statistics.metrics.length)} metrics`}</summary>
+      <summary>Distribution, slowest rows{folds && `, ${count(statistics.metrics.length)} metrics`}</summary>
       {open && (
         <>
           <div class="statistics-columns">
             {shown && <Distribution job={job} metrics={statistics.metrics} shown={shown} zeros={job.config.failures === "zero" ? statistics.failed : 0} />}
             <Slowest job={job} evaluator={statistics.evaluator} stamp={stamp} />
           </div>
-          {statistics.metrics.length > 1 && <Metrics metrics={statistics.metrics} />}
+          {folds && <Metrics metrics={statistics.metrics} />}
         </>
       )}
     </details>
