@@ -237,6 +237,7 @@ class MissingImport:
     names: Annotated[tuple[str, ...], Doc("Names that the code reads from the module; empty if not known.")] = ()
     problem: Annotated[str | None, Doc("Why no package provides the module here; None if a package does.")] = None
     optional: Annotated[bool, Doc("Whether the code can continue without the module.")] = False
+    hint: Annotated[str | None, Doc("What to do; None if nothing is known to help.")] = None
 
 
 @dataclass(frozen=True, slots=True)

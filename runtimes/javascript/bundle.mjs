@@ -267,7 +267,7 @@ export function faultsOf(errors, own) {
     return {
       message: place && !isOwn && own !== undefined ? `${text} (${place.file}:${place.line})` : text,
       module: written ?? found ?? null,
-      line: isOwn ? place.line : null,
+      line: place?.line ?? null,
       column: isOwn ? characterColumn(place.lineText, place.column) : null,
       file: place && !isOwn ? place.file : null,
     };

@@ -15,9 +15,9 @@ import { wantedNames } from './wanted_names.mjs';
  * @typedef {{source: string, filename: string, isAsync: boolean, wanted: string[], perRow: boolean, unknown: string[], keys: Record<string, string>}} Program
  *   `perRow`: runs for each row, and not at load; `unknown`: missing packages that are not well known, and probably are the author's own modules; `keys`: placeholders for the keys of
  *   its clients, by the name of the environment variable
- * @typedef {{program: Program, positions: Positions, bundle: unknown, missing: {module: string, line: number}[], notes: Note[],
+ * @typedef {{program: Program, positions: Positions, bundle: unknown, missing: {module: string, line: number, file?: string}[], notes: Note[],
  *   absent?: string[], refused?: Unloadable | null}} Loadable `absent`: modules in whose place there are placeholders; `refused`: the result if the entry needs one of them
- * @typedef {{failure: import('./positions.mjs').Failure, missing: {module: string, line: number}[], unknown?: string[]}} Unloadable `unknown`: missing packages that are not well known
+ * @typedef {{failure: import('./positions.mjs').Failure, missing: {module: string, line: number, file?: string}[], unknown?: string[]}} Unloadable `unknown`: missing packages that are not well known
  * @typedef {{code: string, bundle: any, files?: Record<string, string>, path?: string | null, known?: Record<string, string>}} LoadBody
  * @typedef {import('./bundle.mjs').Files} Files
  * @typedef {import('./bundle.mjs').Note} Note
@@ -185,11 +185,17 @@ function absentIn(faults, check) {
   return missing.includes('') ? [] : [...new Set(missing)];
 }
 
+/** Whether a file is one of the evaluator's files, not its own code or a file of a package. @param {string | null} file */
+function isFile(file) {
+  return file !== null && !file.startsWith('node_modules/');
+}
+
 /** @param {import('./bundle.mjs').Fault[]} faults @param {Positions} plain @param {string} language @returns {Unloadable} */
 function refuse(faults, plain, language) {
-  const missing = faults.filter((one) => one.module !== null && !isBuiltin(one.module)).map((one) => ({ module: String(one.module), line: one.line ?? 1 }));
+  const missing = faults.filter((one) => one.module !== null && !isBuiltin(one.module)).map((one) => ({ module: String(one.module), line: one.line ?? 1, ...(isFile(one.file) ? { file: one.file } : {}) }));
   const worst = faults.find((one) => one.module === null) ?? faults[0];
-  const place = plain.within(worst.line, worst.column) ?? { line: worst.line === null ? null : plain.lineCount, column: null };
+  const line = worst.file === null ? worst.line : null;
+  const place = plain.within(line, worst.column) ?? { line: line === null ? null : plain.lineCount, column: null };
   if (worst.module === null) {
     const hint = language === 'javascript' && /^(Expected|Unexpected)/.test(worst.message) ? 'if this is TypeScript, set `language` to typescript' : worst.hint ?? null;
     return { failure: failure('syntax_error', worst.message, { type: 'SyntaxError', ...place, hint }), missing };

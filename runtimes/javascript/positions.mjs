@@ -35,7 +35,7 @@ export class Positions {
    * @param {string} mapText a source map as JSON, or ''
    * @param {string[]} files paths of the files that came with the evaluator
    * @param {string} script the code as esbuild has compiled it, or ''
-   * @param {{module: string, line: number}[]} imports missing imports of the code
+   * @param {{module: string, line: number, file?: string}[]} imports missing imports of the code and its files
    */
   constructor(code, shownName, mapText, files = [], script = '', imports = []) {
     this.imports = imports;
@@ -65,7 +65,7 @@ export class Positions {
       if (typeof one?.module !== 'string' || typeof one.stack !== 'string') continue;
       const asked = this.#asker(one.stack);
       if (asked === null || found.has(one.module)) continue;
-      const written = asked.file === this.shownName ? this.imports.find(({ module }) => module === one.module) : null;
+      const written = asked.file === this.shownName ? this.imports.find(({ module, file }) => file === undefined && module === one.module) : null;
       found.set(one.module, { module: one.module, line: written?.line ?? asked.place.line, ...(asked.file === this.shownName ? {} : { file: asked.file }) });
     }
     return [...found.values()];

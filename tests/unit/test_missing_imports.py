@@ -30,8 +30,8 @@ def error(message: str) -> EvaluationError:
         ("No module named 'cv2'", MissingImport("cv2", 1, "opencv-python"), PY, "add an exact pin of opencv-python to"),
         ("No module named 'own'", MissingImport("own", 1, None, None, "own.py"), PY, '{"own.py": "…"}'),
         ("No module named 'rubric'", MissingImport("rubric", 1, "rubric==1.0", None, "rubric.py"), PY, 'rubric is probably a file of yours: send it in `files`, by its path: {"rubric.py": "…"}; if you mean the package of that name, add rubric==1.0'),
-        ("Cannot find module './own'", MissingImport("./own", 1, None, None, "a/own"), JS, '{"a/own.js": "…"}'),
-        ("Cannot find module './own.js'", MissingImport("./own.js", 1, None, None, "own.js"), TS, '{"own.ts": "…"}'),
+        ("Cannot find module './own'", MissingImport("./own", 1, None, None, "a/own.js"), JS, '{"a/own.js": "…"}'),
+        ("Cannot find module './own.js'", MissingImport("./own.js", 1, None, None, "own.ts"), TS, '{"own.ts": "…"}'),
         ("Cannot find module './own.mjs'", MissingImport("./own.mjs", 1, None, None, "own.mjs"), TS, '{"own.mjs": "…"}'),
         ("Cannot find module '@a/b/c'", MissingImport("@a/b/c", 1, "@a/b@1.0.0"), JS, "add @a/b@1.0.0 to `packages`"),
         ("Cannot find module '@a/b'", MissingImport("@a/b", 1, "@a/b"), JS, "add an exact pin of @a/b to `packages`"),
@@ -91,7 +91,14 @@ def test_a_missing_client_of_a_model_means_that_no_model_answered(models: tuple[
 
 
 @pytest.mark.parametrize(
-    ("module", "path"), [("packages/text", "packages/text"), ("src/lib/text", "src/lib/text"), ("lodash/get", None)]
+    ("module", "path"),
+    [
+        ("packages/text", "packages/text.ts"),
+        ("src/lib/text", "src/lib/text.ts"),
+        ("./own.js", "own.ts"),
+        ("./own.mjs", "own.mjs"),
+        ("lodash/get", None),
+    ],
 )
 def test_a_script_in_a_usual_folder_is_a_file_of_the_author(module: str, path: str | None) -> None:
     assert path_of_module(Evaluator("", Language.TYPESCRIPT), MissingImport(module, 1, "packages==1")) == path

@@ -83,6 +83,11 @@ def own_path(evaluator: Evaluator) -> str:
 
 def path_of_module(evaluator: Evaluator, missing: MissingImport) -> str | None:
     """Return the path at which an evaluator's files would contain a missing module; None for a module of a package."""
+    found = _path_of_module(evaluator, missing)
+    return found if found is None or evaluator.language is Language.PYTHON else _with_suffix(found, evaluator.language)
+
+
+def _path_of_module(evaluator: Evaluator, missing: MissingImport) -> str | None:
     module, importer = missing.module, missing.file or own_path(evaluator)
     if evaluator.language is not Language.PYTHON:
         if module.partition("/")[0] in _FOLDERS:
@@ -92,6 +97,13 @@ def path_of_module(evaluator: Evaluator, missing: MissingImport) -> str | None:
     top = module.partition(".")[0]
     own = {path.partition("/")[0].removesuffix(".py") for path in (*evaluator.files, own_path(evaluator))}
     return missing.path or module_path(module) if top in own or pin_for(module, Language.PYTHON) is None else None
+
+
+def _with_suffix(path: str, language: Language) -> str:
+    """Return the path of a module's source: TypeScript may import `own.ts` as `own` or `own.js`."""
+    source = path.removesuffix(".js") if language is Language.TYPESCRIPT else path
+    known = (*SUFFIXES[language], *SUFFIXES[Language.JAVASCRIPT], ".json")
+    return source if source.endswith(known) else source + SUFFIXES[language][0]
 
 
 def module_path(module: str) -> str:

@@ -91,16 +91,13 @@ def remedy(one: MissingImport, evaluator: Evaluator, others: Sequence[str] = ())
     if evaluator.language is not Language.PYTHON and module.startswith(("@/", "~/", "#")):
         return f"{module} is {OWN_ALIAS}"
     if one.path is not None:
-        suffixes = SUFFIXES[evaluator.language]
-        source = one.path.removesuffix(".js") if evaluator.language is Language.TYPESCRIPT else one.path
-        path = source if source.endswith((*suffixes, *SUFFIXES[Language.JAVASCRIPT])) else source + suffixes[0]
-        inner = path.replace("../", "")
+        inner = one.path.replace("../", "")
         paths = ", ".join(f'"{one}": "…"' for one in (inner, *others))
         what = "it and the other missing files in `files`, by their paths" if others else "it in `files`, by its path"
         file = f"send {what}: {{{paths}}}"
-        if inner != path:
-            folder = "evals/" * path.count("../")
-            file += f", and say in `path` where the code is, such as {folder}score{suffixes[0]}"
+        if inner != one.path:
+            folder = "evals/" * one.path.count("../")
+            file += f", and say in `path` where the code is, such as {folder}score{SUFFIXES[evaluator.language][0]}"
         if one.path.endswith(".py") and one.path != module_path(module):
             module = one.path[:_SHOWN]
         whole = "" if evaluator.files else _AT_ONCE
@@ -190,8 +187,18 @@ def hint_on_import(error: EvaluationError, missing: Sequence[MissingImport], eva
         about = replace(about, path=None)  # the runner knows this package, so it is not a file of the author
     if about is None:
         return None
-    own = {one.path for one in missing if one.path is not None and one.pin is None}
-    return remedy(about, evaluator, sorted(own - {about.path})[:_FILES] if about.path is not None else ())
+    return remedy(about, evaluator, _other_files(about, missing))
+
+
+def with_hints(missing: Sequence[MissingImport], evaluator: Evaluator) -> tuple[MissingImport, ...]:
+    """Return the imports, each with advice on what to do."""
+    return tuple(replace(one, hint=remedy(one, evaluator, _other_files(one, missing))) for one in missing)
+
+
+def _other_files(one: MissingImport, missing: Sequence[MissingImport]) -> list[str]:
+    """Return the paths of the other missing files of the author, if an import is such a file."""
+    own = {other.path for other in missing if other.path is not None and other.pin is None}
+    return sorted(own - {one.path})[:_FILES] if one.path is not None else []
 
 
 def caught(outcome: Outcome) -> tuple[MissingImport, ...]:

@@ -13,6 +13,7 @@ from evaluator_host.engine.contracts.table import all_dialects
 from evaluator_host.engine.environments.store import Environments
 from evaluator_host.engine.pool import Lease, Pool
 from evaluator_host.engine.service.advice import advised, notes_on_clients
+from evaluator_host.engine.service.missing_imports import with_hints
 from evaluator_host.engine.service.prepared import Prepared
 from evaluator_host.engine.service.row_io import environment_info, load_notes
 from evaluator_host.types.evaluation import BatchSummary, CheckReport, HostInfo, Reads
@@ -81,6 +82,7 @@ def check_report(prepared: Prepared, answer: Lease | Failed, missing: tuple[Miss
 
     `missing` are the missing imports to list, with their pins.
     """
+    listed = with_hints(missing, prepared.evaluator)
     if isinstance(answer, Failed):
         return CheckReport(
             ok=False,
@@ -88,7 +90,7 @@ def check_report(prepared: Prepared, answer: Lease | Failed, missing: tuple[Miss
             contract_source=None,
             reason=None,
             parameters=(),
-            missing_imports=missing,
+            missing_imports=listed,
             problems=(_problem(prepared, answer, missing),),
             notes=(*prepared.notes, *notes_on_clients(missing, prepared.evaluator)),
             environment=environment_info(prepared, None),
@@ -103,7 +105,7 @@ def check_report(prepared: Prepared, answer: Lease | Failed, missing: tuple[Miss
         contract_source=loaded.contract_source,
         reason=loaded.reason,
         parameters=loaded.parameters,
-        missing_imports=missing,
+        missing_imports=listed,
         problems=(),
         notes=(*load_notes(prepared, loaded), *_notes(prepared.evaluator, missing)),
         environment=environment_info(prepared, answer.sandbox),

@@ -1,5 +1,6 @@
 """Files that are sent with an evaluator are bundled with its code, keep their own paths, and are named in errors."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -176,4 +177,7 @@ def test_a_failed_build_names_the_file(
     _, failed = evaluator(f"{code}\nexport function evaluate(a, b, c) {{ return 1 }}", files)
     assert failed.type == "load_failed", failed
     error = body(failed)["error"]
-    assert (error["message"], error["line"]) == (message, line or error["line"])
+    assert (error["message"], error["line"]) == (message, line)
+    imported = re.search(r"'(.*)'(?:, imported by (.*))?$", message)
+    found = [(one["module"], one["line"], one.get("file")) for one in body(failed)["missing_imports"]]
+    assert found == ([] if imported is None else [(imported[1], 1, imported[2])])

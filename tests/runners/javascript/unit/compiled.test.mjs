@@ -19,7 +19,7 @@ test('faults of esbuild: message, place in characters, missing modules', () => {
   ]);
   const elsewhere = { text: 'Unexpected end of file', location: { file: 'helpers/text.js', line: 3, column: 0, lineText: '' } };
   assert.deepEqual(faultsOf([elsewhere], 'main.ts'), [
-    { message: 'Unexpected end of file (helpers/text.js:3)', module: null, line: null, column: null, file: 'helpers/text.js' },
+    { message: 'Unexpected end of file (helpers/text.js:3)', module: null, line: 3, column: null, file: 'helpers/text.js' },
   ]);
 });
 

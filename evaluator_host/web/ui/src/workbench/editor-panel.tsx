@@ -420,9 +420,7 @@ function marksOf(report: CheckReport | null, file: string | null): readonly Mark
   if (report === null) return [];
   const importing = report.missing_imports.filter((one) => one.file === file);
   const problems = report.problems.map(({ line, column, message, hint }): Mark => ({ line: line ?? 1, column, severity: "error", message: inPageWords(hint === null ? message : `${message}\n${hint}`) }));
-  const missing = importing.map(
-    ({ module, line, pin, path }): Mark => ({ line, column: null, severity: "warning", message: pin === null || path !== null ? `No installed package provides ${module}.` : `No installed package provides ${module}. You probably need ${pin}.` }),
-  );
+  const missing = importing.map(({ module, line, hint }): Mark => ({ line, column: null, severity: "warning", message: inPageWords(hint === null ? `${module} is missing.` : `${module} is missing.\n${hint}`) }));
   if (file !== null) return missing;
   const classes = (report.classes ?? []).flatMap(
     ({ name, line, error }): Mark[] => (error === null ? [] : [{ line: error.line ?? line ?? 1, column: error.column, severity: "warning", message: `${name}: ${error.message}` }]),
