@@ -63,7 +63,7 @@ async def test_packages_are_installed_as_one_looks_on_and_deleted(bare_look: Loo
     await page.get_by_role("link", name="six 1.17.0").click()
     await page.get_by_role("button", name="Delete").click()
     await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
-    await expect(page.get_by_text("The environment was deleted")).to_be_visible()
+    await expect(page.get_by_text("The package set was deleted")).to_be_visible()
     await expect(page.get_by_role("link", name="six 1.17.0")).to_have_count(0)
 
 

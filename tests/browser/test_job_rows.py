@@ -119,7 +119,7 @@ async def test_a_mean_by_column_says_its_rows_and_empty_texts_lead_to_theirs(pag
     await page.get_by_label("Mean by column").select_option("Mean by topic")
     means = page.get_by_role("region", name="Mean score by topic")
     await expect(means.locator("thead th")).to_have_text(
-        ["topic", "Rows", "Mean score", "Std err", "Over", "Passed", "Failed"]
+        ["topic", "Rows", "Mean score", "Standard error", "Rows in the mean", "Passed", "Failed"]
     )
     cells = means.get_by_role("row", name="cities").locator("td")
     for at, text in ((0, "3"), (1, "0.75"), (2, "0.25"), (3, "2"), (5, "1")):

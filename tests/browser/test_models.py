@@ -225,7 +225,7 @@ async def test_a_secret_is_rotated_and_removed(look: Look, page: Page, host: Ser
     row = page.get_by_role("region", name="Secrets").locator("tr", has_text="crm")
     await expect(row.get_by_text("code with a grant")).to_be_visible()
     await looked_at(look, page, "secrets")
-    await row.get_by_role("button", name="Rotate crm").click()
+    await row.get_by_role("button", name="New value of crm").click()
     await page.get_by_label("Value", exact=True).fill("second-value-0123")
     await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_text("crm has its new value")).to_be_visible()

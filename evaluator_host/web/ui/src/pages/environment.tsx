@@ -27,13 +27,13 @@ export default function EnvironmentPage({ params }: PageProps) {
     return (
       <div class="page">
         <PageHead title="Packages" up={up} />
-        {found.error === null ? <Spinner label="Loading the environment" /> : <NotThere error={found.error} onRetry={found.reload} list={{ to: "/environments", label: "All packages" }} />}
+        {found.error === null ? <Spinner label="Loading the package set" /> : <NotThere error={found.error} onRetry={found.reload} list={{ to: "/environments", label: "All packages" }} />}
       </div>
     );
   }
   const remove = async () => {
     await call("DELETE", route);
-    toast("The environment was deleted");
+    toast("The package set was deleted");
     navigate("/environments");
   };
   const again = async () => {
@@ -47,7 +47,7 @@ export default function EnvironmentPage({ params }: PageProps) {
       <PageHead title={setTitle(report)} up={up} mark={<StatusChip status={report.status} />}>
         {report.status === "failed" && <Button onClick={() => void again().catch((error: unknown) => toast(String(error)))}>Try again</Button>}
         {report.status !== "building" && (
-          <Confirm label="Delete" title="Delete this environment?" onConfirm={remove}>
+          <Confirm label="Delete" title="Delete this package set?" onConfirm={remove}>
             This deletes its files and its lock. If an evaluator pins these packages, the host installs them again when that evaluator next runs.
           </Confirm>
         )}

@@ -219,8 +219,8 @@ function SecretsList({ found, models }: { found: Loaded<SecretReport[]>; models:
               </td>
               <td>
                 <span class="chips">
-                  <Button small aria-label={`Rotate ${one.name}`} onClick={() => setRotating(one.name)}>
-                    Rotate…
+                  <Button small aria-label={`New value of ${one.name}`} onClick={() => setRotating(one.name)}>
+                    New value…
                   </Button>
                   <Confirm
                     small

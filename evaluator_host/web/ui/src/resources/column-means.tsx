@@ -53,8 +53,8 @@ export function ColumnMeans({ job, evaluator, by, name, where, stamp }: { job: J
       <th scope="col">{oneLine(name, 40)}</th>
       <th scope="col" class="number">Rows</th>
       <th scope="col" class="number">Mean score</th>
-      <th scope="col" class="number" title="Standard error of the mean">Std err</th>
-      {partial && <th scope="col" class="number" title="Rows over which the mean is computed">Over</th>}
+      <th scope="col" class="number" title="How much the mean would typically differ with other rows of the same kind">Standard error</th>
+      {partial && <th scope="col" class="number" title="Rows over which the mean is computed">Rows in the mean</th>}
       <th scope="col" class="number">Passed</th>
       {judged && <th scope="col" class="number" title="Of the pass rate">95 % interval</th>}
       {failed && <th scope="col" class="number">Failed</th>}

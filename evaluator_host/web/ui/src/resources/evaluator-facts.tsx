@@ -63,7 +63,7 @@ function Pins({ report }: { report: EvaluatorReport }) {
   return (
     <span class="chips">
       {pins}
-      {report.environment && <Link to={`/environments/${encodeURIComponent(report.environment.digest)}`}>environment</Link>}
+      {report.environment && <Link to={`/environments/${encodeURIComponent(report.environment.digest)}`}>installed packages</Link>}
     </span>
   );
 }

@@ -50,7 +50,7 @@ export function ResultView({ result }: { result: Result }) {
           ["Total", milliseconds(result.timing_ms.total)],
           result.usage != null && ["Used", usageInWords(result.usage)],
           (result.not_loaded ?? []).length > 0 && ["Not loaded", result.not_loaded.join(", ")],
-          (result.evaluator?.grants ?? []).length > 0 && ["Grants", result.evaluator.grants.join(", ")],
+          (result.evaluator?.grants ?? []).length > 0 && ["Access", result.evaluator.grants.join(", ")],
         ]}
       />
       {result.value !== null && typeof result.value === "object" && (

@@ -188,8 +188,8 @@ const percentileColumn = (name: string, key: string): MetricColumn => ({ name, c
 const COLUMNS: readonly MetricColumn[] = [
   { name: "Count", cell: (one) => count(one.count) },
   { name: "Mean", cell: (one) => rounded(one.mean) },
-  { name: "Std err", cell: (one) => rounded(one.std_error), title: "Standard error of the mean: how much the mean would typically differ with other rows of the same kind" },
-  { name: "Std dev", cell: (one) => rounded(one.std_dev), title: "Standard deviation of the population: divided by n, not by n − 1" },
+  { name: "Standard error", cell: (one) => rounded(one.std_error), title: "How much the mean would typically differ with other rows of the same kind" },
+  { name: "Standard deviation", cell: (one) => rounded(one.std_dev), title: "Standard deviation of the population: divided by n, not by n − 1" },
   { name: "Min", cell: (one) => rounded(one.min) },
   percentileColumn("p10", "p10"),
   percentileColumn("Median", "p50"),

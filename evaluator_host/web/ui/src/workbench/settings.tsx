@@ -56,7 +56,7 @@ function Grants({ draft, change }: Pick<FieldsProps, "draft" | "change">) {
   const set = (changes: Partial<NonNullable<Draft["grants"]>>) => change({ grants: { models, network, secrets, budget, ...changes } });
   return (
     <fieldset class="settings-grid">
-      <legend class="field-label">Grants</legend>
+      <legend class="field-label">Access</legend>
       <Listed label="Models" hint="Registered models that the code may call." value={models.join(", ")} placeholder="none" onValue={(names) => set({ models: names })} />
       <Listed label="Hosts" hint="Other hosts that the code may reach." value={network.join(", ")} placeholder="none" onValue={(hosts) => set({ network: hosts })} />
       <Listed
