@@ -102,9 +102,11 @@ function Labelling({ queue, route, at, onChanged }: LabellingProps) {
   useEffect(() => {
     if (row !== null && !seen.includes(row.index)) setSeen([...seen, row.index]);
   }, [row?.index]);
-  const place = row === null ? seen.length : seen.indexOf(row.index);
-  const before = seen[place - 1];
-  const after = place >= 0 ? seen[place + 1] : undefined;
+  // With the row on the screen, since a key may come before the effect has added it.
+  const known = row === null || seen.includes(row.index) ? seen : [...seen, row.index];
+  const place = row === null ? known.length : known.indexOf(row.index);
+  const before = known[place - 1];
+  const after = known[place + 1];
   const go = (index: number | undefined) => {
     setError(null);
     if (index !== undefined) return setQuery({ row: String(index) });
