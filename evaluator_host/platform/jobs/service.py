@@ -304,6 +304,9 @@ class JobService:
                 pause_s = min(2 * pause_s, LOOK_EVERY_S)
                 if (report := seen.get(job_id, last)) is None:
                     return
+                eta_s = report.progress.eta_s
+                if eta_s is not None and report.progress.done != last.progress.done:
+                    pause_s = max(_FIRST_LOOK_S, min(eta_s, pause_s))  # so that the end is seen soon
                 if report != last:
                     yield report
                 last = report
