@@ -113,8 +113,8 @@ def too_long(chars: int) -> InvalidRequest:
     )
 
 
-def to_row(record: Any, mapping: Mapping) -> Row:
-    """Return the row that a record maps to.
+def to_row(record: Any, mapping: Mapping, index: int | None = None) -> Row:
+    """Return the row that a record maps to. `index` is the row's position in a data set.
 
     Raises:
       BadRow: the record is not an object, a column is missing, a template fails, or a field has the wrong type.
@@ -131,7 +131,8 @@ def to_row(record: Any, mapping: Mapping) -> Row:
             fields[field] = {**held, key: value} if isinstance(held, dict) else {key: value}
         else:
             fields[field] = value
-    fields = with_json(fields)
+    if mapping.sources:
+        fields = with_json(fields)
     if isinstance(fields.get("trace"), list):
         fields["trace"] = with_spans(fields["trace"])
     for field in ("inputs", "trace", "variables"):
@@ -139,7 +140,7 @@ def to_row(record: Any, mapping: Mapping) -> Row:
             raise BadRow(f"{field} must be an object, not {type_name(fields[field])}")
     if fields.get("messages") is not None and not is_conversation(fields["messages"]):
         raise BadRow("messages must be a list of objects with role and content")
-    return Row(**fields)
+    return Row(**fields, index=index)
 
 
 def with_json(record: dict[str, Any]) -> dict[str, Any]:

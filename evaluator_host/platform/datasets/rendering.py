@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from evaluator_host.engine.system.limited_process import CallLimits, LimitedProcesses
@@ -80,23 +81,31 @@ async def render_records(
 
 
 async def mapped_rows(
-    processes: LimitedProcesses, workspace: str, lines: Sequence[bytes], mapping: Mapping
+    processes: LimitedProcesses,
+    workspace: str,
+    lines: Sequence[bytes],
+    mapping: Mapping,
+    numbers: Sequence[int | None] | None = None,
 ) -> list[Row | BadRow]:
     """Return the row that the record in each JSON line maps to, or a `BadRow` if it cannot become a row.
+
+    `numbers` are the rows' positions in a data set.
 
     Raises:
       LimitExceeded: the templates take too much processor time or memory.
       HostError: for the reasons given at `LimitedProcesses.call`.
     """
+    numbers = numbers or [None] * len(lines)
     if not mapping.templates:
-        return await asyncio.to_thread(lambda: [_mapped(mapping, line) for line in lines])
+        return await asyncio.to_thread(lambda: [*map(partial(_mapped, mapping), lines, numbers)])
     made = await render_records(processes, workspace, lines, row_fields, mapping)
-    return [one if isinstance(one, BadRow) else Row(**one) for one in made]
+    found = zip(made, numbers, strict=True)
+    return [one if isinstance(one, BadRow) else Row(**one, index=number) for one, number in found]
 
 
-def _mapped(mapping: Mapping, line: bytes) -> Row | BadRow:
+def _mapped(mapping: Mapping, line: bytes, number: int | None) -> Row | BadRow:
     try:
-        return to_row(decode_json(line), mapping)
+        return to_row(decode_json(line), mapping, number)
     except BadRow as error:
         return error
 

@@ -30,8 +30,12 @@ _SELDOM: Final = {
     "usage": None, "not_loaded": (),
 }  # fmt: skip
 _APART: Final = frozenset({"metrics", "evaluator", "environment"})
-_OWN: Final = tuple(field.name for field in dataclasses.fields(EvaluationResult) if field.name not in _APART)
-_own_values: Final = attrgetter(*_OWN)
+_OFTEN: Final = tuple(
+    field.name for field in dataclasses.fields(EvaluationResult) if field.name not in _APART | _SELDOM.keys()
+)
+_often_set: Final = attrgetter(*_OFTEN)
+_seldom_set: Final = attrgetter(*_SELDOM)
+_USUAL: Final = tuple(_SELDOM.values())
 
 _log = logging.getLogger(__name__)
 
@@ -190,8 +194,9 @@ def stored_result(position: int, row: int, result: EvaluationResult) -> tuple[St
     The shared part contains the evaluator, the environment, and each rarely set field (`_SELDOM`) with its usual value.
     """
     part = _shared_part(result.evaluator, result.environment)
-    fields = zip(_OWN, _own_values(result), strict=True)
-    own = {name: value for name, value in fields if name not in _SELDOM or value != _SELDOM[name]}
+    own = dict(zip(_OFTEN, _often_set(result), strict=True))
+    if (seldom := _seldom_set(result)) != _USUAL:
+        own |= {name: value for name, value in zip(_SELDOM, seldom, strict=True) if value != _SELDOM[name]}
     stored = StoredResult(
         position=position,
         row=row,

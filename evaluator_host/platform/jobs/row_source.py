@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
@@ -101,23 +101,17 @@ class RowSource:
         return (await self._chunk(lines)).rows[0]
 
     async def _chunk(self, lines: list[tuple[int, bytes]]) -> RowChunk:
-        texts = [line for _, line in lines]
-        rows = await mapped_rows(self._processes, self._job.workspace_id, texts, self._mapping)
-        return await asyncio.to_thread(
-            lambda: RowChunk(
-                [number for number, _ in lines],
-                [self._given(row, number, line) for row, (number, line) in zip(rows, lines, strict=True)],
-            )
-        )
+        numbers, texts = [number for number, _ in lines], [line for _, line in lines]
+        rows = await mapped_rows(self._processes, self._job.workspace_id, texts, self._mapping, numbers)
+        return RowChunk(numbers, await asyncio.to_thread(lambda: [*map(self._given, rows, texts)]))
 
-    def _given(self, row: Row | BadRow, number: int, line: bytes) -> Given:
+    def _given(self, row: Row | BadRow, line: bytes) -> Given:
         if isinstance(row, BadRow):
             return EvaluationError(
                 ErrorCode.BINDING_ERROR,
                 f"the mapping could not be applied to the row: {row}",
                 hint="correct the mapping of the job, or the row",
             )
-        row = replace(row, index=number)
         if self._names is None or CRITERIA.encode() not in line:
             return row
         record = decode_json(line)
