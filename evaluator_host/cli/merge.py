@@ -16,6 +16,7 @@ from evaluator_host.engine.system.files import open_file, written_anew
 from evaluator_host.platform.datasets.rows import Shard
 from evaluator_host.platform.terminal import options
 from evaluator_host.platform.terminal.console import err, out, print_json
+from evaluator_host.platform.terminal.gates import FailUnderOption
 from evaluator_host.platform.terminal.summary import Summary
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.jobs import Failures
@@ -62,7 +63,7 @@ def merge(
     target: Annotated[
         Path | None, typer.Option("--out", help="Write the results of all rows to this file, in the order of the rows.")
     ] = None,
-    fail_under: Annotated[float | None, typer.Option(help="Exit 1 if the mean score is below this.")] = None,
+    fail_under: FailUnderOption = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 2 if a line of the data is not a valid row.")] = False,
     as_json: options.JsonOption = False,
 ) -> None:

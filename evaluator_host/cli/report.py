@@ -15,11 +15,12 @@ from typing import Any, Final, TypeAlias
 from evaluator_host.engine.system.adapter import Adapter
 from evaluator_host.engine.system.files import reading
 from evaluator_host.platform.terminal.console import err, plain, printable
-from evaluator_host.types.bounds import difference, exceeds
+from evaluator_host.platform.terminal.gates import why_dropped
+from evaluator_host.types.bounds import difference
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.json_values import decode_json
 from evaluator_host.types.names import counted
-from evaluator_host.types.numbers import exact, mean_of, percent, points, rounded, rounded_beside
+from evaluator_host.types.numbers import mean_of, percent, points, rounded, rounded_beside
 from evaluator_host.types.outcome import Status
 
 _SHOWN: Final = 5
@@ -230,16 +231,12 @@ class ReportFiles:
         if not _have_ids(report, self._before):
             err.print("rows are compared by position, because some have no `id`: keep them in the same order")
         err.print(plain(_changed_rows(report, self._before)))
-        if self.max_drop is None or (same.drop is not None and not exceeds(same.drop, self.max_drop)):
+        why = why_dropped(same.drop, self.max_drop, unit="run")
+        if why is None:
             return {}
-        if same.drop is None:
-            err.print(
-                "--max-drop needs a row with a score in both runs, so the exit code is 1. If the ids of the rows "
-                "change with each run, leave them out of the data: rows without ids are compared by position"
-            )
-        else:
-            err.print(f"--max-drop allows {exact(self.max_drop)}, so the exit code is 1")
-        return {"--max-drop": f"{told}; --max-drop allows {exact(self.max_drop)}"}
+        ids = ". If the ids of the rows change with each run, leave them out of the data: rows without ids are compared"
+        err.print(f"{why}, so the exit code is 1{f'{ids} by position' if same.drop is None else ''}")
+        return {"--max-drop": f"{told}; {why}"}
 
 
 def read_report(file: Path, name: str) -> RowsReport:

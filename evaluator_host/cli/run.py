@@ -33,6 +33,7 @@ from evaluator_host.platform.evaluators.evaluator_files import LoadedEvaluator, 
 from evaluator_host.platform.terminal import options
 from evaluator_host.platform.terminal.command import load_settings, run_async
 from evaluator_host.platform.terminal.console import err, out, plain, print_found, print_json
+from evaluator_host.platform.terminal.gates import FailUnderOption
 from evaluator_host.platform.terminal.logins import tell_here
 from evaluator_host.platform.terminal.summary import Summary, exit_code, parse_row, result_table
 from evaluator_host.types.errors import InvalidRequest
@@ -121,7 +122,7 @@ def run(
         typer.Option(help="Write the results as JSONL, in the order of the rows. An interrupted run leaves FILE.part."),
     ] = None,
     include_rows: Annotated[bool, typer.Option("--include-rows", help="With --out: write the rows, too.")] = False,
-    fail_under: Annotated[float | None, typer.Option(help="Exit 1 if the mean score is below this.")] = None,
+    fail_under: FailUnderOption = None,
     junit: Annotated[Path | None, typer.Option(help="Write a JUnit XML report to this file.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Add a Markdown report to this file.")] = None,
     baseline: Annotated[

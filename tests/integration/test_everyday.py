@@ -1,6 +1,7 @@
 """Everyday work with a running host: job names and statistics, schedules, edits to data sets, cases and keys."""
 
 import io
+import json
 import os
 from pathlib import Path
 
@@ -87,6 +88,29 @@ def test_evaluators_over_the_jobs_of_a_data_set(client: Client, url: str) -> Non
     assert "course-late fell" not in shown
 
 
+def test_jobs_are_gates_as_a_run_is(client: Client, url: str) -> None:
+    client.datasets.upload("gated", [{"gold": "a", "new": "a", "old": "b"}, {"gold": "b", "new": "b", "old": "b"}])
+    client.evaluators.create("gated-exact", EXACT)
+    create = ("jobs", "create", "-e", "gated-exact@1", "-d", "gated", "--json", "--url", url)
+    good = forked.run([*create, "--map", "outputs=new", "--wait", "--fail-under", "0.8"])
+    assert good.returncode == 0, good.stderr
+    bad = forked.run([*create, "--map", "outputs=old", "--wait", "--fail-under", "80"])
+    under = "gated-exact@1: the mean score 0.5 is under --fail-under 80; did you mean 0.8?, so the exit code is 1\n"
+    assert (bad.returncode, bad.stderr) == (1, under)
+    before, after = (json.loads(one.stdout)["id"] for one in (good, bad))
+    command(url, "jobs", "watch", after, "--fail-under", "0.6", code=1)
+    command(url, "jobs", "watch", after, "--fail-under", "0.5")
+    dropped = forked.run(["jobs", "compare", before, after, "--max-drop", "0.4", "--url", url])
+    assert dropped.returncode == 1
+    told = "gated-exact@1: the mean is 0.5 lower; --max-drop allows 0.4, so the exit code is 1\n"
+    assert dropped.stderr == told
+    command(url, "jobs", "compare", before, after, "--max-drop", "0.5", "--json")
+    command(url, "jobs", "compare", after, before, "--max-drop", "0")
+    command(url, "jobs", "compare", before, after, "--by", "gold", "--max-drop", "0.1", code=2)
+    early = forked.run([*create, "--map", "outputs=new", "--fail-under", "0.8"])
+    assert (early.returncode, "--fail-under needs --wait" in early.stderr) == (2, True)
+
+
 def test_a_job_refuses_an_evaluator_that_it_has_already(client: Client) -> None:
     client.evaluators.create("once", EXACT)
     with pytest.raises(InvalidRequest) as refused:
@@ -165,6 +189,7 @@ def test_a_schedule_by_command(client: Client, url: str) -> None:
     at_once = forked.run(["jobs", "create", *base, *cron, "--url", url])
     assert at_once.returncode == 2
     assert "evaluator-host schedules create --name NAME" in " ".join(at_once.stderr.split())
+    assert "not for a schedule" in forked.run(["schedules", "create", *base, *cron, "--wait", "--url", url]).stderr
     assert "0 7 * * 1 (Europe/Berlin)" in command(url, "schedules", "create", *base, *cron)
     job = client.jobs.wait(command(url, "schedules", "run", "weekly").strip())
     assert (job.schedule, job.scores[0].scored) == ("weekly", 2)

@@ -1,5 +1,6 @@
 """`jobs`: watch, inspect, compare and control jobs on a host."""
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from shlex import quote
@@ -13,6 +14,7 @@ from evaluator_host.platform.jobs.following import failed_rows, follow, print_fa
 from evaluator_host.platform.terminal import options
 from evaluator_host.platform.terminal.command import load_settings
 from evaluator_host.platform.terminal.console import err, next_command, out, plain, print_found, print_json
+from evaluator_host.platform.terminal.gates import FailUnderOption, why_dropped
 from evaluator_host.platform.terminal.job_tables import (
     CHANGES_SHOWN,
     OwnedJob,
@@ -32,6 +34,8 @@ from evaluator_host.platform.terminal.remote_host import ClientOption, named_job
 from evaluator_host.types.errors import HostUnreachable, InvalidRequest
 from evaluator_host.types.jobs import JobStatus
 from evaluator_host.types.names import counted
+from evaluator_host.types.numbers import rounded_beside
+from evaluator_host.types.results import Comparison
 
 if TYPE_CHECKING:
     from evaluator_host.platform.store.store import Store
@@ -39,8 +43,8 @@ if TYPE_CHECKING:
 app = typer.Typer(name="jobs", no_args_is_help=True)
 app.command(
     "create",
-    help="Queue a job. With --wait, the exit code is 1 if a row failed (or more than --max-failures), or if the job "
-    "failed, was cancelled or has no reliable score.",
+    help="Queue a job. With --wait, the exit code is 1 if a row failed (or more than --max-failures), if a mean is "
+    "below --fail-under, or if the job failed, was cancelled or has no reliable score.",
 )(create)
 
 _JobArgument = Annotated[
@@ -117,9 +121,15 @@ def rename(
 
 
 @app.command()
-def watch(job: _JobArgument, *, client: ClientOption, as_json: options.JsonOption = False) -> None:
+def watch(
+    job: _JobArgument,
+    *,
+    fail_under: FailUnderOption = None,
+    client: ClientOption,
+    as_json: options.JsonOption = False,
+) -> None:
     """Show the progress of a job until it ends, then its results. The exit codes are those of `create --wait`."""
-    follow(client, named_job(client, job), as_json=as_json)
+    follow(client, named_job(client, job), as_json=as_json, fail_under=fail_under)
 
 
 @app.command()
@@ -309,12 +319,15 @@ def compare(
             metavar="COLUMN", help="Show only the mean scores and their difference for each value of this column."
         ),
     ] = None,
+    max_drop: Annotated[
+        float | None, typer.Option(help="Exit 1 if the mean is lower than in JOB by more than this.")
+    ] = None,
     client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
     """Compare two jobs over the same rows: paired differences, regressions, improvements."""
-    if by is not None and (diff or worse is not None):
-        raise InvalidRequest("--by shows no rows: leave out --diff and --out")
+    if by is not None and (diff or worse is not None or max_drop is not None):
+        raise InvalidRequest("--by shows only means of groups: leave out --diff, --out and --max-drop")
     if worse is not None and worse.suffix not in (".csv", ".jsonl"):
         raise InvalidRequest(f"--out writes CSV or JSON Lines: give {worse} the suffix .csv or .jsonl")
     jobs = named_job(client, job), named_job(client, other)
@@ -328,13 +341,32 @@ def compare(
         write_worse(client, jobs, found, worse, by_place=by_place)
     if as_json:
         print_json(found)
-        return
-    for one in found:
+    for one in () if as_json else found:
         listed = (*one.regressions[:CHANGES_SHOWN], *one.improvements[:CHANGES_SHOWN])
         out.print(comparison_table(one, ids_of_rows(client, ids[1], one.after, [change.row for change in listed])))
         for change in listed if diff else ():
             differ = client.jobs.row_diff(*ids, change.row, evaluator=one.before, by_place=by_place)
             out.print(plain("\n".join((f"row {differ.row}", differ.outputs, differ.results))))
+    _require_no_drop(found, max_drop)
+
+
+def _require_no_drop(found: Sequence[Comparison], most: float | None) -> None:
+    """Exit with 1 if the mean of an evaluator does not meet `--max-drop`, and print why."""
+    dropped = [why for one in found if (why := _why_dropped(one, most)) is not None]
+    for why in dropped:
+        err.print(plain(f"{why}, so the exit code is 1"))
+    if dropped:
+        raise typer.Exit(1)
+
+
+def _why_dropped(one: Comparison, most: float | None) -> str | None:
+    """Return why an evaluator's mean does not meet `--max-drop`, over the rows with a score in both jobs, or None."""
+    found = next((metric.difference for metric in one.metrics if metric.metric == "score"), None)
+    drop = None if found is None else -found
+    why = why_dropped(drop, most, unit="job")
+    if why is None or most is None or drop is None:
+        return why and f"{one.after}: {why}"
+    return f"{one.after}: the mean is {rounded_beside(drop, most)} lower; {why}"
 
 
 @app.command("cancel", help="Cancel a job. Its results so far are kept.")

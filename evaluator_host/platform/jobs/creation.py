@@ -13,6 +13,7 @@ from evaluator_host.platform.jobs.following import follow
 from evaluator_host.platform.terminal import options
 from evaluator_host.platform.terminal.command import load_settings
 from evaluator_host.platform.terminal.console import next_command, print_found
+from evaluator_host.platform.terminal.gates import FailUnderOption
 from evaluator_host.platform.terminal.job_tables import estimate_text, schedule_facts
 from evaluator_host.platform.terminal.remote_host import ClientOption
 from evaluator_host.types.errors import InvalidRequest, NotFound, Problem
@@ -110,6 +111,7 @@ def create(
     wait: Annotated[
         bool, typer.Option("--wait", help="Show the progress until the job ends, then the results.")
     ] = False,
+    fail_under: FailUnderOption = None,
     client: ClientOption,
     as_json: options.JsonOption = False,
 ) -> None:
@@ -120,8 +122,12 @@ def create(
         timeout_s=target_timeout_s, retries=retries,
     )  # fmt: skip
     scheduled = context.command_path.endswith(("jobs schedule", "schedules create"))
+    if fail_under is not None and not wait:
+        raise InvalidRequest("--fail-under needs --wait, because a job has no mean until it ends")
     if scheduled:
         _require_name_and_cron(name, cron)
+        if wait or dry_run or idempotency_key is not None:
+            raise InvalidRequest("--wait, --dry-run and --idempotency-key are for one job, not for a schedule")
     elif cron is not None:
         raise InvalidRequest(
             "jobs create starts one job at once, and --cron is for schedules; "
@@ -156,7 +162,7 @@ def create(
         raise typer.Exit(1 if estimate.over else 0)
     job = client.jobs.create(**described, name=name, idempotency_key=idempotency_key)
     if wait:
-        follow(client, job, as_json=as_json)
+        follow(client, job, as_json=as_json, fail_under=fail_under)
     else:
         print_found(job, lambda one: one.id, as_json=as_json)
 

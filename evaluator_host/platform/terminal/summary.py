@@ -10,17 +10,17 @@ from typing import Any, Final
 from rich.text import Text
 
 from evaluator_host.platform.terminal.console import err, facts
+from evaluator_host.platform.terminal.gates import why_under
 from evaluator_host.platform.terminal.words import in_options
-from evaluator_host.types.bounds import exceeds
 from evaluator_host.types.errors import InvalidRequest, Problem
 from evaluator_host.types.evaluator import Row
 from evaluator_host.types.groups import Numbers
 from evaluator_host.types.json_values import InvalidJson, decode_json, encode_json, is_conversation, type_name
 from evaluator_host.types.names import counted
-from evaluator_host.types.numbers import exact, per_second, percent, rounded, rounded_beside, wilson
+from evaluator_host.types.numbers import per_second, percent, rounded, wilson
 from evaluator_host.types.outcome import HOST_FAULTS, EvaluationError, EvaluationResult, Fix, ModelUsage, Status
 from evaluator_host.types.results import RunTimes
-from evaluator_host.types.warnings import RowWarnings, WarningCount, failed_together, threshold_notes
+from evaluator_host.types.warnings import RowWarnings, WarningCount, failed_together
 
 _ROWS_SHOWN: Final = 5  # maximum number of rows to show among those that did not pass
 _METRICS_KEPT: Final = 200  # maximum number of metrics in the summary of a run
@@ -133,15 +133,9 @@ class Summary:
         gates = {}
         if strict and bad_lines:
             gates["--strict"] = f"bad lines: {bad_lines}"
-        if fail_under is not None and (self.mean is None or exceeds(fail_under, self.mean)):
-            mean = (
-                "there is no mean score to compare with"
-                if self.mean is None
-                else f"the mean score {rounded_beside(self.mean, fail_under)} is under"
-            )
-            fractions = self._score.min >= 0 and self._score.max <= 1
-            meant = "".join(f"; {note.remedy}" for note in threshold_notes(fail_under) if fractions)
-            gates["--fail-under"] = f"{mean} --fail-under {exact(fail_under)}{meant}"
+        fractions = self._score.min >= 0 and self._score.max <= 1
+        if under := why_under(self.mean, fail_under, fractions=fractions):
+            gates["--fail-under"] = under
         if self.doubt:
             gates["reliable scores"] = in_options(self.doubt)
         return gates

@@ -85,7 +85,7 @@ def test_recorded_executions_of_uipaths_own_command_line(project: Path) -> None:
     means = {one["id"]: (one["mean"], one["weight"], one["failed"]) for one in told["evaluators"]}
     assert means == {"PatternComparisonEvaluator": (0.75, 3.0, 0), "MyCustomEvaluator": (0.0, 1.0, 0)}
     assert told["score"] == pytest.approx((0.75 * 3 + 0.0) / 4)
-    assert "the score 0.5625 is under --fail-under 0.9, so the exit code is 1" in done.stderr
+    assert "the mean score 0.5625 is under --fail-under 0.9, so the exit code is 1" in done.stderr
     assert told["items"][0]["results"]["PatternComparisonEvaluator"]["raw"] == 0.5
     assert "the execution of 'Test 3 agent fails' is not used" in " ".join(told["notes"])
 

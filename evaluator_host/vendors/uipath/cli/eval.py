@@ -15,12 +15,12 @@ from evaluator_host.platform.evaluators.evaluator_files import LoadedEvaluator, 
 from evaluator_host.platform.terminal import options
 from evaluator_host.platform.terminal.command import load_settings
 from evaluator_host.platform.terminal.console import err, out, plain, print_json, table
-from evaluator_host.types.bounds import exceeds
+from evaluator_host.platform.terminal.gates import why_under
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import Contract, EvaluatorSettings, Limits
 from evaluator_host.types.json_values import encode_json
 from evaluator_host.types.names import counted, nearest_name
-from evaluator_host.types.numbers import exact, rounded, rounded_beside
+from evaluator_host.types.numbers import rounded
 from evaluator_host.types.outcome import Status
 from evaluator_host.vendors.uipath.agent import AGENT_LIMITS, agent_program, find_entry_point
 from evaluator_host.vendors.uipath.cli.run import Plan, run_plan
@@ -280,8 +280,8 @@ def _exit_code(run: EvalRun, fail_under: float | None) -> int:
     why = []
     if mean is None:
         why.append("the set has no score")
-    elif fail_under is not None and exceeds(fail_under, mean):
-        why.append(f"the score {rounded_beside(mean, fail_under)} is under --fail-under {exact(fail_under)}")
+    elif under := why_under(mean, fail_under, fractions=False):
+        why.append(under)
     if unrun:
         why.append(f"{counted(unrun, 'test case')} could not be scored")
     if failed:
