@@ -20,6 +20,7 @@ _CODE_CHARS: Final = 100
 # a threshold from 1 to 10 is probably for ratings, a threshold from 10 to 100 for percentages
 _RATING, _PERCENT = 10, 100
 _TEXT_CHARS: Final = 600
+_TOLD_TOGETHER: Final = 5  # maximum number of different warnings with one code that are told together
 
 
 class Mend(StrEnum):
@@ -228,7 +229,9 @@ class WarningCount:
 
     code: Annotated[str, Doc("Code of the warning (docs/api.md#warnings).")]
     count: Annotated[int, Doc("Number of rows that have the warning.")]
-    message: Annotated[str, Doc("What happened, in the row that was counted first.")]
+    message: Annotated[
+        str, Doc("What happened, in the row that was counted first; up to five warnings with this code are joined.")
+    ]
     remedy: Annotated[str | None, Doc("What to do about it; None if nothing needs to be done.")]
     rows: Annotated[tuple[int, ...], Doc("Numbers of the first five rows that have the warning.")]
     doubtful: Annotated[bool, Doc("Whether the warning makes the score of a row doubtful.")] = False
@@ -256,29 +259,40 @@ class WarningTally:
         self._counts = {one.code: one for one in known}
 
     def add(self, row: int, notes: Iterable[Note]) -> None:
-        """Count the warnings of a row, each code once."""
-        for code, note in {note.code[:_CODE_CHARS]: note for note in reversed([*notes])}.items():
+        """Count the warnings of a row, each code once. Different warnings with the same code are told together."""
+        by_code: dict[str, list[Note]] = {}
+        for note in notes:
+            by_code.setdefault(note.code[:_CODE_CHARS], []).append(note)
+        for code, told in by_code.items():
             found = self._counts.get(code)
             if found is not None:
                 rows = tuple(sorted({*found.rows, row}))[:ROWS]
                 # rows finish in any order, so this result may belong to an earlier row than those counted so far
                 is_earlier = rows[0] < min(found.rows, default=row)
-                this = _first(code, note, row)
+                this = _first(code, told, row)
                 varies = found.varies or this.message != found.message
                 shown = this if is_earlier else found
                 self._counts[code] = replace(shown, count=found.count + 1, rows=rows, varies=varies)
             elif len(self._counts) < MOST_CODES:
-                self._counts[code] = _first(code, note, row)
+                self._counts[code] = _first(code, told, row)
 
     def counts(self) -> tuple[WarningCount, ...]:
         """Return the counts. Warnings that make scores doubtful come first, then the most frequent warnings."""
         return tuple(sorted(self._counts.values(), key=lambda one: (not one.doubtful, -one.count, one.code)))
 
 
-def _first(code: str, note: Note, row: int) -> WarningCount:
+def _first(code: str, told: Sequence[Note], row: int) -> WarningCount:
     kind = WARNINGS.get(code, WarningKind(""))
-    remedy = None if note.remedy is None else note.remedy[:_TEXT_CHARS]
-    return WarningCount(code, 1, note.message[:_TEXT_CHARS], remedy, (row,), kind.doubtful, kind.mend)
+    message, remedy = _joined(note.message for note in told), _joined(note.remedy for note in told)
+    return WarningCount(code, 1, message or "", remedy, (row,), kind.doubtful, kind.mend)
+
+
+def _joined(texts: Iterable[str | None]) -> str | None:
+    """Return the different texts among these as one, each shortened so that all fit. None if there is no text."""
+    different = [*dict.fromkeys(text for text in texts if text)]
+    shown = different[:_TOLD_TOGETHER]
+    more = [f"and {len(different) - len(shown)} more"] if len(different) > len(shown) else []
+    return "; ".join([*(text[: _TEXT_CHARS // len(shown)] for text in shown), *more]) or None
 
 
 def doubt(*, rows: int, failed: int, numbers: int, doubted: int, warnings: Sequence[WarningCount] = ()) -> str | None:

@@ -45,7 +45,8 @@ def test_a_code_is_counted_once_a_row_and_its_first_rows_are_named() -> None:
     missing, coerced = tally.counts()
     assert (missing.code, missing.count, missing.rows, missing.doubtful) == ("missing_outputs", 1, (7,), True)
     assert (missing.remedy, missing.mend) == ("give `outputs`", Mend.MAPPING)
-    assert (coerced.count, coerced.rows, coerced.message) == (7, (1, 2, 3, 5, 7), COERCED.message)
+    assert (coerced.count, coerced.rows) == (7, (1, 2, 3, 5, 7))
+    assert coerced.message == f"{COERCED.message}; another"
     assert missing.text == "missing_outputs (1 row): the row has no outputs; give `outputs`"
 
 
@@ -70,6 +71,21 @@ def test_a_tally_that_continues_another_is_that_of_all_rows() -> None:
     for row in range(9):
         whole.add(row, [MISSING] if row < 4 else [MISSING, COERCED])
     assert later.counts() == whole.counts()
+
+
+def test_several_warnings_of_a_row_with_one_code_are_all_told() -> None:
+    tally = WarningTally()
+    imports = [Note("missing_import", f"no {name} here", f"pin {name}==1") for name in ("ragas", "spacy", "ragas")]
+    tally.add(0, imports)
+    tally.add(1, imports)
+    [told] = tally.counts()
+    both = "no ragas here; no spacy here; pin ragas==1; pin spacy==1"
+    assert (told.text, told.varies) == (f"missing_import (2 rows): {both}", False)
+    tally.add(2, [Note("coerced", f"{number} {'y' * 700}", "z" * 700) for number in range(9)])
+    [many] = [one for one in tally.counts() if one.code == "coerced"]
+    assert [f"{number} y" in many.message for number in range(9)] == [True] * 5 + [False] * 4
+    assert many.message.endswith("yy; and 4 more")
+    assert len(many.text) < 1500
 
 
 def test_codes_and_texts_that_a_sandbox_makes_up_are_bounded() -> None:
