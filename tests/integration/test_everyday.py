@@ -98,6 +98,10 @@ def test_jobs_are_gates_as_a_run_is(client: Client, url: str) -> None:
     under = "gated-exact@1: the mean score 0.5 is under --fail-under 80; did you mean 0.8?, so the exit code is 1\n"
     assert (bad.returncode, bad.stderr) == (1, under)
     before, after = (json.loads(one.stdout)["id"] for one in (good, bad))
+    title = json.loads(good.stdout)["title"]
+    assert title.startswith("gated-exact · gated (new) · ")
+    named = (command(url, "jobs", "list", "--search", "gated"), command(url, "jobs", "show", before))
+    assert [f"  {title}" in text for text in named] == [True, True], named
     command(url, "jobs", "watch", after, "--fail-under", "0.6", code=1)
     command(url, "jobs", "watch", after, "--fail-under", "0.5")
     dropped = forked.run(["jobs", "compare", before, after, "--max-drop", "0.4", "--url", url])

@@ -67,7 +67,7 @@ def owned_jobs_table(jobs: Sequence[OwnedJob]) -> Text:
 
 def _job_rows(job: JobReport) -> Iterator[tuple[object, ...]]:
     """Yield a line for each evaluator of a job. Only the first line has the job's data set and time."""
-    about = job.name, job.dataset_name or OWN_ROWS, format_time(job.created_at)
+    about = job.title, job.dataset_name or OWN_ROWS, format_time(job.created_at)
     for score in job.scores:
         yield (
             job.id,
@@ -99,7 +99,7 @@ def job_facts(job: JobReport) -> Text:
     return facts(
         (
             ("job", job.id),
-            ("name", job.name),
+            ("name", job.title),
             ("status", f"{job.status}, but its scores cannot be relied on" if job.doubt else job.status),
             ("doubtful", job.doubt and in_options(job.doubt)),
             ("error", f"{job.error.code}: {job.error.message}" if job.error else None),
