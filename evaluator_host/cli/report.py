@@ -26,6 +26,7 @@ from evaluator_host.types.outcome import Status
 _SHOWN: Final = 5
 _LISTED: Final = 100  # maximum number of rows that JSON lists
 _MESSAGE_CHARACTERS: Final = 500
+_BY_POSITION: Final = "rows are compared by position, because some have no `id`: keep them in the same order"
 _REFERENCE: Final = re.compile(r"[@#!](?=\\?\w)")  # a mention of a person or team, or of an issue or merge request
 # put after the `@`, `#` or `!` of a mention, so that CI systems do not notify people
 _BREAK: Final = "\N{ZERO WIDTH SPACE}"
@@ -188,6 +189,7 @@ class ReportFiles:
         before, after = same.before.mean, same.now.mean
         return {
             "baseline": str(self.baseline),
+            "paired_by": "id" if _have_ids(report, self._before) else "position",
             "rows": len(same.now.rows),
             "only_before": same.only_before,
             "only_after": same.only_now,
@@ -229,7 +231,7 @@ class ReportFiles:
         told = same.told(self.baseline, self.max_drop)
         err.print(plain(told))
         if not _have_ids(report, self._before):
-            err.print("rows are compared by position, because some have no `id`: keep them in the same order")
+            err.print(_BY_POSITION)
         err.print(plain(_changed_rows(report, self._before)))
         why = why_dropped(same.drop, self.max_drop, unit="run")
         if why is None:
@@ -305,6 +307,8 @@ def markdown(report: RowsReport, baseline: RowsReport | None = None) -> str:
     lines += [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
     for name, form, get in _NUMBERS:
         lines += _lines(name, form, get, report, baseline)
+    if baseline is not None and not _have_ids(report, baseline):
+        lines += ["", f"{_BY_POSITION.capitalize()}."]
     worse = _worse(report, baseline) if baseline is not None else []
     if worse:
         before = {row.index: then for row, then in worse}

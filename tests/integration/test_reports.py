@@ -93,7 +93,7 @@ def test_a_run_writes_junit_and_markdown_with_the_change(folder: Path) -> None:
     same = cli(folder, "run", "same.py", "--data", "good.jsonl", "--baseline", "before.jsonl", "--json")
     assert "the mean is 0.375 higher than in before.jsonl" in same.stderr
     assert json.loads(same.stdout)["comparison"] == {
-        "baseline": "before.jsonl", "rows": 2, "only_before": 0, "only_after": 0, "before": 0.375, "after": 0.75,
+        "baseline": "before.jsonl", "paired_by": "position", "rows": 2, "only_before": 0, "only_after": 0, "before": 0.375, "after": 0.75,
         "difference": 0.375, "improved": 2, "regressed": 0, "regressions": [],
     }  # fmt: skip
     again = cli(folder, "run", "half.py", "--data", "good.jsonl", "--baseline", "before.jsonl")
@@ -101,6 +101,7 @@ def test_a_run_writes_junit_and_markdown_with_the_change(folder: Path) -> None:
     text = (folder / "summary.md").read_text().partition("### half.py")[2]
     assert "| mean | 0.375 | 0.75 | -0.375 |" in text
     assert "2 rows are worse than in the baseline" in text
+    assert "\nRows are compared by position, because some have no `id`: " in text
     assert not (folder / "results.jsonl").exists()
     third = cli(folder, "run", "half.py", "--data", "good.jsonl", "--baseline", "before.jsonl", "--max-drop", "0.4")
     assert third.returncode == 0, third.stderr
@@ -191,6 +192,7 @@ def test_rows_with_ids_are_compared_wherever_they_lie() -> None:
     same = SameRows.of(now, before, "score")
     assert (same.drop, same.only_now, same.only_before) == (pytest.approx(0.1 / 3), 1, 0)
     assert "1 row is worse than in the baseline:" in markdown(now, before)
+    assert "by position" not in markdown(now, before)
     by_place = SameRows.of(now, judged([0.0, 1.0, 1.0]), "score")
     assert by_place.only_now == 1, "rows must be compared by their position, because some rows have no id"
 
