@@ -1,6 +1,7 @@
 """`selftest`: attacks this deployment with hostile evaluators and reports which attacks were stopped."""
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
@@ -115,12 +116,17 @@ def _possible(attacks: Sequence[Attack]) -> list[Attack]:
 
 async def _attacked(settings: Settings, attacks: Sequence[Attack]) -> SelftestReport:
     done = 0
+    left = Counter(map(_heading, attacks))
     with err.status(counted(len(attacks), "attack")) as status:  # shown on terminals only
 
         def progress(result: AttackResult) -> None:
             nonlocal done
             done += 1
             status.update(f"{done} of {len(attacks)} attacks; {result.attack.name}: {result.verdict}")
+            heading = _heading(result.attack)
+            left[heading] -= 1
+            if not left[heading] and not err.is_terminal:
+                err.print(f"{heading} is done: {done} of {len(attacks)} attacks")
 
         return await attack_deployment(settings, attacks, at_once=_at_once(), progress=progress)
 
@@ -173,9 +179,9 @@ def _table(report: SelftestReport) -> Text:
     made = Text()
     width = max(len(one.attack.name) for one in report.results)
     heading = ""
-    for one in sorted(report.results, key=_heading):
-        if _heading(one) != heading:
-            heading = _heading(one)
+    for one in sorted(report.results, key=lambda one: _heading(one.attack)):
+        if _heading(one.attack) != heading:
+            heading = _heading(one.attack)
             made.append(f"{heading}\n", style="bold")
         mark, style = _MARKS[one.verdict]
         said = one.attack.why if one.verdict is AttackVerdict.STOPPED else "; ".join(one.problems)
@@ -188,8 +194,8 @@ def _table(report: SelftestReport) -> Text:
     return made
 
 
-def _heading(one: AttackResult) -> str:
-    return f"{one.attack.language} {one.attack.group}"
+def _heading(attack: Attack) -> str:
+    return f"{attack.language} {attack.group}"
 
 
 def _summary(report: SelftestReport) -> str:
