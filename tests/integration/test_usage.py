@@ -1,11 +1,15 @@
 """A real host with a small quota refuses the right requests, tells users why, and does not affect other users."""
 
+import asyncio
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evaluator_host.platform.models.table import ModelTable
+from evaluator_host.platform.store.store import open_store
 from evaluator_host.types.formats import Format
 from tests.databases import Databases
 from tests.keyed import BODY, bearer, command, eventually, make_key, shown
@@ -92,3 +96,20 @@ def test_the_operator_sees_what_each_workspace_does(url: str, tmp_path: Path) ->
         eventually(lambda: len(shown("audit", url=url)) == 2)
         assert {one["workspace"]: one["subject"] for one in shown("audit", url=url)} == jobs
         assert jobs["alpha"] in command("audit", "--workspace", "alpha", url=url).stdout
+        asyncio.run(_call_models({"alpha": 3, "beta": 4}, url))
+        used = shown("models", "usage", "--all-workspaces", "--days", "1", url=url)
+        assert [(one["workspace"], one["usage"]["model"], one["usage"]["requests"]) for one in used] in (
+            [("alpha", "judge", 3), ("beta", "judge", 4)],
+            [("beta", "judge", 4), ("alpha", "judge", 3)],
+        )
+        assert "alpha" in command("models", "usage", "--all-workspaces", url=url).stdout
+
+
+async def _call_models(requests: dict[str, int], url: str) -> None:
+    """Count calls of a model today for each workspace, as a host does."""
+    async with open_store(url, Path()) as store:
+        for name, count in requests.items():
+            workspace = await store.workspaces.ensure_workspace(name)
+            counts = dict.fromkeys(("replayed", "input_tokens", "output_tokens", "cost", "unpriced"), 0)
+            today = datetime.now(UTC).date().isoformat()
+            await ModelTable(store.database).add_usage(workspace.id, today, {"judge": {"requests": count, **counts}})

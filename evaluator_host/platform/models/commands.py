@@ -1,11 +1,14 @@
 """`models`: models that evaluators may be granted, their use, and their recorded answers."""
 
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from evaluator_host.engine.system.files import reading
+from evaluator_host.platform.terminal.command import load_settings
 from evaluator_host.platform.terminal.console import (
     err,
     facts,
@@ -17,7 +20,8 @@ from evaluator_host.platform.terminal.console import (
     print_json_lines,
     table,
 )
-from evaluator_host.platform.terminal.options import ForceOption, JsonOption
+from evaluator_host.platform.terminal.local_store import with_store
+from evaluator_host.platform.terminal.options import AllWorkspacesOption, DataDirOption, ForceOption, JsonOption
 from evaluator_host.platform.terminal.remote_host import ClientOption
 from evaluator_host.types.errors import InvalidRequest
 from evaluator_host.types.evaluator import ModelKind
@@ -25,8 +29,12 @@ from evaluator_host.types.json_values import InvalidJson, decode_json
 from evaluator_host.types.models import DayUsage, RegisteredModel
 from evaluator_host.types.names import counted
 
+if TYPE_CHECKING:
+    from evaluator_host.platform.store.store import Store
+
 app = typer.Typer(name="models", no_args_is_help=True)
 
+_USAGE_HEADER: Final = ("DAY", "MODEL", "REQUESTS", "REPLAYED", "TOKENS IN", "TOKENS OUT", "COST")
 _NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of the model on this host.")]
 
 _Url = typer.Option("--model-url", help="Base URL of the model's API: https://api.openai.com/v1")
@@ -49,6 +57,14 @@ _CachedPrice = Annotated[
 ]
 _Timeout = Annotated[float | None, typer.Option(help="Seconds to wait for an answer. Default: 60.")]
 _Retries = Annotated[int | None, typer.Option(min=0, max=10, help="Retries after a failed request. Default: 2.")]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedUsage:
+    """The use of a model on one day, with the name of the workspace that used it."""
+
+    workspace: str
+    usage: DayUsage
 
 
 @app.command()
@@ -177,13 +193,28 @@ def forbid_host(
 @app.command()
 def usage(
     *,
-    days: Annotated[int, typer.Option(min=1, help="How many days, today included.")] = 30,
+    days: Annotated[int, typer.Option(min=1, max=3660, help="How many days, today included.")] = 30,
     client: ClientOption,
+    all_workspaces: AllWorkspacesOption = False,
+    data_dir: DataDirOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show the workspace's use of each model by day (UTC)."""
-    found = client.models.usage(days=days)
-    print_found(found, _usage_table, as_json=as_json, none="no model was called on these days")
+    none = "no model was called on these days"
+    if all_workspaces:
+        owned = with_store(load_settings(data_dir=data_dir), partial(_usage_of_all, days=days))
+        print_found(owned, _owned_usage_table, as_json=as_json, none=none)
+    else:
+        print_found(client.models.usage(days=days), _usage_table, as_json=as_json, none=none)
+
+
+async def _usage_of_all(store: "Store", *, days: int) -> list[OwnedUsage]:
+    from evaluator_host.platform.models.service import first_day  # noqa: PLC0415 - other commands need no database
+    from evaluator_host.platform.models.table import ModelTable  # noqa: PLC0415 - as above
+
+    found = await ModelTable(store.database).list_usage_of_all(since=first_day(days))
+    names = {owner: await store.workspaces.name_of(owner) or owner for owner in {owner for owner, _ in found}}
+    return [OwnedUsage(names[owner], used) for owner, used in found]
 
 
 @app.command(name="export")
@@ -241,11 +272,15 @@ def _price(one: RegisteredModel) -> str:
 
 
 def _usage_table(found: list[DayUsage]) -> object:
-    rows = [
-        (one.day, one.model, one.requests, one.replayed, one.input_tokens, one.output_tokens, cost_text(one))
-        for one in found
-    ]
-    return table(("DAY", "MODEL", "REQUESTS", "REPLAYED", "TOKENS IN", "TOKENS OUT", "COST"), rows)
+    return table(_USAGE_HEADER, list(map(_usage_cells, found)))
+
+
+def _owned_usage_table(found: list[OwnedUsage]) -> object:
+    return table(("WORKSPACE", *_USAGE_HEADER), [(one.workspace, *_usage_cells(one.usage)) for one in found])
+
+
+def _usage_cells(one: DayUsage) -> tuple[object, ...]:
+    return one.day, one.model, one.requests, one.replayed, one.input_tokens, one.output_tokens, cost_text(one)
 
 
 def cost_text(one: DayUsage) -> str:

@@ -98,8 +98,12 @@ class ModelService:
 
     async def list_usage(self, workspace: str, *, days: int) -> list[DayUsage]:
         """Return a workspace's use of each model in the last `days` days, today included, the newest first."""
-        since = datetime.now(UTC).date() - timedelta(days=days - 1)
-        return await self.store.list_usage(workspace, since=since.isoformat())
+        return await self.store.list_usage(workspace, since=first_day(days))
+
+
+def first_day(days: int) -> str:
+    """Return the first of the last `days` days in UTC, today included: `2026-01-31`."""
+    return (datetime.now(UTC).date() - timedelta(days=days - 1)).isoformat()
 
 
 def _said(body: Json) -> str | None:

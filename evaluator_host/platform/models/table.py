@@ -139,6 +139,13 @@ class ModelTable(Repository):
         query = select(*columns_of(table, DayUsage)).where(table.workspace_id == workspace_id, table.day >= since)
         return [DayUsage(*row) for row in await self._database.fetch_all(query.order_by(table.day.desc(), table.model))]
 
+    async def list_usage_of_all(self, *, since: str) -> list[tuple[str, DayUsage]]:
+        """Return the use of models by every workspace since a day, with the workspace's id; newest day first."""
+        table = ModelUsageTable
+        query = select(table.workspace_id, *columns_of(table, DayUsage)).where(table.day >= since)
+        query = query.order_by(table.day.desc(), table.workspace_id, table.model)
+        return [(row[0], DayUsage(*row[1:])) for row in await self._database.fetch_all(query)]
+
     async def take_requests(self, workspace_id: str, day: str, *, most: int, wanted: Callable[[int], int]) -> int:
         """Take requests from a workspace's budget of one day, and return how many.
 
