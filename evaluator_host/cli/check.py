@@ -14,6 +14,7 @@ from evaluator_host.platform.evaluators.evaluation_service import (
     evaluate_in_order,
     open_evaluation_service,
     prepare,
+    report_with_declared,
 )
 from evaluator_host.platform.evaluators.evaluator_files import LoadedEvaluator, case_files, read_cases, read_evaluator
 from evaluator_host.platform.terminal import options
@@ -109,7 +110,8 @@ async def _check(
         await prepare(target, given, shown=shown)
         cases = [case for path in case_files(file) for case in read_cases(path, settings)]
         run = partial(evaluate_in_order, target, given.evaluator)
-        return await check_cases(run, await target.check(given.evaluator), cases)
+        report = report_with_declared(await target.check(given.evaluator), given)
+        return await check_cases(run, report, cases)
 
 
 def _table(report: CheckReport) -> Text:

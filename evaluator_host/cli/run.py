@@ -388,7 +388,8 @@ class Run:
             if lines is not None:
                 written.callback(lines.flush)
             async with aclosing(stream) as answers:
-                async for index, result in answers:
+                async for index, answer in answers:
+                    result = with_declared(answer, self.given)
                     source = self._waiting.pop(index)
                     self._summary.add(result, row=source.index, line=source.line)
                     self._scored.note_result(index, result)

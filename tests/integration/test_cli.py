@@ -171,6 +171,23 @@ def test_run_prints_the_pins_that_it_lacks_once_and_none_of_a_strangers_package(
         assert told.count("--package numpy==") == imports.count("numpy") + imports.count("pandas"), told
 
 
+@pytest.mark.long
+def test_every_hint_names_the_version_in_the_lock_file_of_the_project(folder: Path) -> None:
+    (folder / "requirements.txt").write_text("numpy==1.2.3\nopenai==1.2.4\n")
+    used = "import numpy\nimport openai\ndef evaluate(inputs, outputs, trace):\n    return {}\n"
+    row, rows = ("--inputs", "{}", "--outputs", "x"), ("--data", "rows.jsonl", "--map", "outputs=output")
+    for code, pin in (("numpy.mean([1])", "numpy==1.2.3"), ("openai.OpenAI()", "openai==1.2.4")):
+        (folder / "lacking.py").write_text(used.format(code))
+        for arguments in (("run", "lacking.py", *row), ("run", "lacking.py", *rows), ("check", "lacking.py")):
+            ran = cli(folder, *arguments)
+            told = ran.stdout + "".join(
+                ran.stderr.splitlines(keepends=True)[1:]
+            )  # without the line that says what the file pins
+            found = set(re.findall(r"(?:numpy|openai)==[\w.]+", told))
+            assert pin in found, told
+            assert found <= {"numpy==1.2.3", "openai==1.2.4"}, told
+
+
 def test_a_row_that_fails_is_counted_shown_and_exits_1(folder: Path) -> None:
     with (folder / "rows.jsonl").open("a") as file:
         file.write('{"question": "no answer"}\n')

@@ -278,7 +278,8 @@ def test_packages_of_platforms_are_not_taken(tmp_path: Path) -> None:
     )
     found = read_evaluator(tmp_path / "exact.py", None, host=Settings(data_dir=tmp_path), packages=["auto"])
     assert found.evaluator.packages == ("auto",)
-    assert found.evaluator.files == {"requirements.txt": "braintrust==0.0.1\n"}
+    assert found.evaluator.files == {"requirements.txt": "braintrust==0.0.1\nopenai==1.0.0\n"}
+    assert found.declared == {"braintrust": "braintrust==0.0.1", "openai": "openai==1.0.0"}
 
 
 @pytest.mark.sampled(4)

@@ -15,8 +15,9 @@ from evaluator_host.engine.packages.scripts import require_python
 from evaluator_host.engine.service import Service
 from evaluator_host.engine.service.caller import DEFAULT_WORKSPACE
 from evaluator_host.platform.evaluators.evaluator_files import LoadedEvaluator, tell_files
+from evaluator_host.types.evaluation import CheckReport
 from evaluator_host.types.evaluator import AUTO_PACKAGES, Evaluator, Isolation, Language, Row
-from evaluator_host.types.outcome import EvaluationResult
+from evaluator_host.types.outcome import EvaluationError, EvaluationResult, Note
 
 if TYPE_CHECKING:
     from evaluator_host.platform.terminal.remote_service import RemoteService
@@ -108,7 +109,7 @@ async def pins_to_add(target: EvaluationService, given: LoadedEvaluator, result:
         return []
     report = await target.check(given.evaluator)
     found = (one.pin for one in report.missing_imports if one.pin and one.path is None)
-    return [*dict.fromkeys(given.declared.get(name_of_pin(pin), pin) for pin in found)]
+    return [*dict.fromkeys(_as_declared(pin, given) for pin in found)]
 
 
 def advice_on_pins(pins: Sequence[str], result: EvaluationResult) -> str:
@@ -118,12 +119,40 @@ def advice_on_pins(pins: Sequence[str], result: EvaluationResult) -> str:
 
 
 def with_declared(result: EvaluationResult, given: LoadedEvaluator) -> EvaluationResult:
-    """Return the result with a hint that names the versions in a lock file of the evaluator's project."""
-    error = result.error
-    if error is None or error.hint is None:
+    """Return the result with hints that name the versions in a lock file of the evaluator's project."""
+    if not given.declared or (result.error is None and not result.warnings):
         return result
-    hint = _PIN.sub(lambda found: given.declared.get(name_of_pin(found[0]), found[0]), error.hint)
-    return replace(result, error=replace(error, hint=hint))
+    error = None if result.error is None else _hint_with_declared(result.error, given)
+    return replace(result, error=error, warnings=_notes_with_declared(result.warnings, given))
+
+
+def report_with_declared(report: CheckReport, given: LoadedEvaluator) -> CheckReport:
+    """Return the report with the versions in a lock file of the evaluator's project, in place of the newest ones."""
+
+    def declared(text: str | None) -> str | None:
+        return None if text is None else _as_declared(text, given)
+
+    return replace(
+        report,
+        missing_imports=tuple(
+            replace(one, pin=declared(one.pin), hint=declared(one.hint)) for one in report.missing_imports
+        ),
+        problems=tuple(_hint_with_declared(problem, given) for problem in report.problems),
+        notes=_notes_with_declared(report.notes, given),
+    )
+
+
+def _hint_with_declared(error: EvaluationError, given: LoadedEvaluator) -> EvaluationError:
+    return error if error.hint is None else replace(error, hint=_as_declared(error.hint, given))
+
+
+def _notes_with_declared(notes: Sequence[Note], given: LoadedEvaluator) -> tuple[Note, ...]:
+    return tuple(one if one.remedy is None else replace(one, remedy=_as_declared(one.remedy, given)) for one in notes)
+
+
+def _as_declared(text: str, given: LoadedEvaluator) -> str:
+    """Return a text whose pins have the versions in a lock file of the evaluator's project."""
+    return _PIN.sub(lambda found: given.declared.get(name_of_pin(found[0]), found[0]), text)
 
 
 async def build(

@@ -126,7 +126,8 @@ def read_evaluator(
     evaluator = replace(evaluator, data=digests)
     others = [path for _, left in found for path in left if path not in data.values()]
     found_pins, ranges = _declared(evaluator, file, around)
-    declared = [one for one in found_pins if name_of_pin(one.pin) not in _replaced()]
+    names = ((one, name_of_pin(one.pin)) for one in found_pins)
+    declared = [one for one, name in names if name not in _replaced() and _may_take(name, evaluator)]
     told = (*_told(evaluator, around, others), *_told_of(declared, evaluator))
     if AUTO_PACKAGES in evaluator.packages:
         texts_of = excerpt((one for one in found_pins if one not in declared), ranges)
@@ -144,8 +145,8 @@ def read_evaluator(
 def _declared(evaluator: Evaluator, file: Path, around: Project) -> tuple[list[DeclaredPin], dict[str, str]]:
     """Return pins and version ranges in the project's files, for packages that the code imports but does not pin.
 
-    The first value has the exact pins. The second value has the ranges of the other packages, keyed by name. If several
-    files name a package, the nearest file counts.
+    The first value has the exact pins, also those of packages that the host does not choose by itself. The second value
+    has the ranges of the other packages, keyed by name. If several files name a package, the nearest file counts.
     """
     language = evaluator.language
     texts = (evaluator.code, *evaluator.files.values())
@@ -155,7 +156,7 @@ def _declared(evaluator: Evaluator, file: Path, around: Project) -> tuple[list[D
         found = {name_of_pin(one.pin): one for one in declared_imports(files, texts, language)} | found
         ranges = declared_ranges(files, language) | ranges
     given = {name_of_pin(pin) for pin in evaluator.packages}
-    pins = [one for name, one in sorted(found.items()) if _may_take(name, evaluator) and name not in given]
+    pins = [one for name, one in sorted(found.items()) if is_known(name, language) and name not in given]
     named = imported_packages(language, texts) - found.keys() - given
     return pins, {name: ranges[name] for name in sorted(named & ranges.keys()) if _may_take(name, evaluator)}
 
