@@ -1,10 +1,14 @@
 """On the pages of named evaluators, users find evaluators, compare versions, see live traces, and delete evaluators."""
 
 import asyncio
+import os
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from playwright.async_api import Page, expect
 
 from evaluator_host.client import Client
@@ -12,6 +16,24 @@ from evaluator_host.types.evaluator import Evaluator
 from tests.browser.looking import Look, grave_findings, picture, widest_overflow
 from tests.browser.seeds import MARKUP, Seeds
 from tests.server import Server
+
+
+def work(workflow: dict[str, Any], folder: Path, rows: str) -> tuple[int, str]:
+    """Run the commands of a GitHub workflow for pull request 7, until one fails; return its exit code and messages."""
+    job = workflow["jobs"]["evaluate"]
+    commands = [step["run"] for step in job["steps"] if "run" in step]
+    assert commands[0] == "pip install evaluator-host"
+    (folder / "answers.csv").write_text(rows)
+    given = {name: value.replace("${{ github.event.number }}", "7") for name, value in job["env"].items()}
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    for command in commands[1:]:
+        done = subprocess.run(
+            ["bash", "-e", "-c", command],
+            cwd=folder, env={**os.environ, **given, "PATH": path}, capture_output=True, text=True,
+        )  # fmt: skip
+        if done.returncode:
+            break
+    return done.returncode, done.stderr
 
 
 async def test_evaluators_are_found_and_the_address_says_so(page: Page, seeds: Seeds) -> None:
@@ -82,7 +104,7 @@ async def test_versions_are_read_and_compared(page: Page, seeds: Seeds) -> None:
 
 @pytest.mark.long
 async def test_an_evaluator_is_used_elsewhere_by_what_the_page_says(
-    look: Look, page: Page, host: Server, seeds: Seeds
+    look: Look, page: Page, host: Server, seeds: Seeds, tmp_path: Path
 ) -> None:
     await page.goto("/evaluators/length")
     await page.get_by_role("button", name="Use it…").click()
@@ -94,6 +116,14 @@ async def test_an_evaluator_is_used_elsewhere_by_what_the_page_says(
     shown = await dialog.get_by_role("region", name="Python").text_content() or ""
     done = await asyncio.to_thread(subprocess.run, [sys.executable, "-c", shown], capture_output=True, text=True)
     assert "letters of" in done.stdout, done.stderr
+    await dialog.get_by_role("button", name="GitHub").click()
+    workflow = yaml.safe_load(await dialog.get_by_role("region", name="GitHub").text_content() or "")
+    (passed, _), (failed, why) = [
+        await asyncio.to_thread(work, workflow, tmp_path, f"n,mark,answer\n1,x,{answer}\n")
+        for answer in ("sixsix", "one")
+    ]
+    assert (passed, failed) == (0, 1), why
+    assert "length@2: the mean score 0.5 is under --fail-under 0.8, so the exit code is 1" in why
     for way in ("TypeScript", "pytest", "GitHub"):
         await dialog.get_by_role("button", name=way).click()
         await expect(dialog.get_by_role("region", name=way)).to_contain_text("length@2")

@@ -66,12 +66,23 @@ def test_the_answer(judged):
   {
     value: "github",
     label: "GitHub",
-    text: (reference, origin) => `- run: evaluator-host jobs create --evaluator ${reference} --dataset NAME --wait
-  env:
-    EVALUATOR_HOST_URL: ${origin}
-    EVALUATOR_HOST_KEY: \${{ secrets.EVALUATOR_HOST_KEY }}
+    text: (reference, origin) => `name: evaluate
+on: [pull_request]
+permissions: {contents: read}
+jobs:
+  evaluate:
+    runs-on: ubuntu-latest  # a runner that can reach the host
+    env:
+      EVALUATOR_HOST_URL: ${origin}${hasKey() ? "\n      EVALUATOR_HOST_KEY: ${{ secrets.EVALUATOR_HOST_KEY }}" : ""}
+      DATA: pull-request-\${{ github.event.number }}
+    steps:
+      - uses: actions/checkout@v5
+      - run: pip install evaluator-host
+      # the file has a row for each test case; its column "answer" has what your application said
+      - run: evaluator-host datasets upload answers.csv --name "$DATA" --replace
+      - run: evaluator-host jobs create -e ${reference} -d "$DATA" --map outputs=answer --wait --fail-under 0.8
 `,
-    note: "A step for a CI runner that has evaluator-host and can reach this host. NAME is a data set on the host. The step fails if the job fails.",
+    note: "A workflow: put it into .github/workflows/evaluate.yml, with your file of rows in place of answers.csv. It fails if a row fails, or if the mean is below 0.8.",
     page: "integrations",
   },
 ];
