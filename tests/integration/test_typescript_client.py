@@ -146,8 +146,10 @@ console.log("ready", (await host.info()).version.length > 0);
 const code = "def evaluate(inputs, outputs, trace):\\n    return outputs == inputs['gold']";
 const batch = await host.evaluateBatch({ code }, [{ inputs: { gold: 1 }, outputs: 1 }, { inputs: { gold: 1 }, outputs: 2 }], { isolation: "batch" });
 console.log(batch.summary.pass_rate === 0.5 ? 1 : batch, batch.results.length, (await host.check({ code })).problems.length);
-await host.evaluators.create("exact", { code }, { description: "first" });
-await host.evaluators.update("exact", { code: code + "  # again" });
+await host.evaluators.create("exact", { code }, { description: "first", tags: ["tone"], cases: [{ inputs: { gold: 1 }, outputs: 1, expect: 1 }], require_cases: true });
+await host.evaluators.update("exact", { code: code + "  # again" }, { message: "again" });
+const [tagged] = await host.evaluators.list({ tag: "tone" });
+if (tagged.message !== "again" || (await host.evaluators.list({ tag: "other" })).length > 0) throw new Error(JSON.stringify(tagged));
 console.log((await host.evaluators.get("exact", 1)).name, (await host.evaluators.versions("exact")).map(({ name }) => name).join());
 async function* rows() { for (const answer of [1, 2]) yield { gold: 1, answer }; }
 console.log((await host.datasets.upload("ones", rows())).rows);
@@ -160,6 +162,10 @@ const seen = []; const ended = await host.jobs.wait(twice.id, ({ status }) => se
 console.log(job.id === twice.id && isFinal(ended.status) ? ended.status : [job, twice], (await host.jobs.failures(job.id)).length + 1);
 const better = await host.jobs.create([{ code: "def evaluate(inputs, outputs, trace):\\n    return 1.0" }], "ones", { mapping: { outputs: "answer" } });
 await host.jobs.wait(better.id);
+await host.jobs.rename(better.id, "all right");
+const [found, ...others] = await host.jobs.list({ search: "all right" });
+if (found.title !== "all right" || others.length > 0) throw new Error(JSON.stringify([found, ...others]));
+if ((await host.request("GET", "/v1/jobs", { query: { search: "all right" } }))[0].id !== better.id) throw new Error("request");
 const [groups] = await host.jobs.groups(job.id, "answer");
 if (groups.groups.map(({ value, mean }) => `${value}: ${mean}`).join() !== "1: 1,2: 0") throw new Error(JSON.stringify(groups));
 console.log("improved", await host.jobs.row(job.id, 0).then(({ results }) => results.length));

@@ -1,4 +1,4 @@
-import { digestHeader, Http, type HostOptions } from "./http.js";
+import { digestHeader, Http, type HostOptions, type Sent } from "./http.js";
 import { Jobs } from "./jobs.js";
 import { Data, Datasets, Evaluators, Secrets } from "./resources.js";
 import type { Batch, CheckReport, Evaluator, HostInfo, Isolation, Migration, MigrationIn, Result, Row, UsageReport } from "./types.js";
@@ -59,6 +59,11 @@ export class EvaluatorHost {
   /** Return how many bytes the workspace of the key stores, and how many it may store. */
   usage(): Promise<UsageReport> {
     return this.#http.json("GET", "/v1/usage");
+  }
+
+  /** Send a request that has no method of its own: `request("GET", "/v1/schedules")`. Return the JSON in the response. */
+  request<T>(method: string, path: string, sent: Sent = {}): Promise<T> {
+    return this.#http.json(method, path, sent);
   }
 
   /** Check that the host can start a sandbox; throw a `HostError` if it cannot. */

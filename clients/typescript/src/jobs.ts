@@ -40,8 +40,14 @@ export class Jobs {
     return this.#http.json("POST", "/v1/jobs", { body, headers: idempotencyKey === undefined ? {} : { "Idempotency-Key": idempotencyKey } });
   }
 
-  list(query: { status?: JobStatus; limit?: number; before?: string } = {}): Promise<JobReport[]> {
+  /** Return jobs, newest first; `search` finds a text in their names, data sets and evaluators. */
+  list(query: { status?: JobStatus; search?: string; limit?: number; before?: string } = {}): Promise<JobReport[]> {
     return this.#http.json("GET", "/v1/jobs", { query });
+  }
+
+  /** Give a job another name; null removes the name. */
+  rename(id: string, name: string | null): Promise<JobReport> {
+    return this.#http.json("PATCH", path(id), { body: { name } });
   }
 
   get(id: string): Promise<JobReport> {

@@ -1,6 +1,6 @@
 import { segment, type Http } from "./http.js";
 import { encoded } from "./json.js";
-import type { DataFile, DatasetReport, EvaluatorReport, JsonObject, PastedEvaluator, ScoreHistory, SecretReport, TraceReport } from "./types.js";
+import type { DataFile, DatasetReport, EvaluatorReport, JsonObject, PastedEvaluator, ScoreHistory, SecretReport, TraceReport, VersionFacts } from "./types.js";
 
 const PAGE_ROWS = 500;
 const MEDIA_TYPES: Record<string, string> = {
@@ -11,6 +11,9 @@ const MEDIA_TYPES: Record<string, string> = {
   parquet: "application/vnd.apache.parquet",
 };
 
+/** How an evaluator is stored. `force` also stores an evaluator that does not load, `require_cases` only one whose cases pass. */
+export type StoreOptions = VersionFacts & { force?: boolean; require_cases?: boolean };
+
 /** Evaluators that the host keeps, with their versions. */
 export class Evaluators {
   readonly #http: Http;
@@ -19,18 +22,18 @@ export class Evaluators {
     this.#http = http;
   }
 
-  /** Store an evaluator under a name; `force` also stores an evaluator that does not load. */
-  create(name: string, evaluator: PastedEvaluator, { force = false, ...more }: { description?: string; sampling?: number; force?: boolean } = {}): Promise<EvaluatorReport> {
-    return this.#http.json("POST", "/v1/evaluators", { query: { force }, body: { name, ...more, ...evaluator } });
+  /** Store an evaluator under a name. */
+  create(name: string, evaluator: PastedEvaluator, { force, require_cases, ...facts }: StoreOptions = {}): Promise<EvaluatorReport> {
+    return this.#http.json("POST", "/v1/evaluators", { query: { force, require_cases }, body: { name, ...facts, ...evaluator } });
   }
 
-  /** Store a new version; `description` and `sampling` change only if you give new ones. */
-  update(name: string, evaluator: PastedEvaluator, { force = false, ...more }: { description?: string; sampling?: number; force?: boolean } = {}): Promise<EvaluatorReport> {
-    return this.#http.json("PUT", `/v1/evaluators/${segment(name)}`, { query: { force }, body: { ...more, ...evaluator } });
+  /** Store a new version; description, sampling, tags and cases change only if you give new ones. */
+  update(name: string, evaluator: PastedEvaluator, { force, require_cases, ...facts }: StoreOptions = {}): Promise<EvaluatorReport> {
+    return this.#http.json("PUT", `/v1/evaluators/${segment(name)}`, { query: { force, require_cases }, body: { ...facts, ...evaluator } });
   }
 
-  list(): Promise<EvaluatorReport[]> {
-    return this.#http.json("GET", "/v1/evaluators");
+  list(query: { tag?: string } = {}): Promise<EvaluatorReport[]> {
+    return this.#http.json("GET", "/v1/evaluators", { query });
   }
 
   /** Return a version of an evaluator, by default the newest. */

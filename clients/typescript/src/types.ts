@@ -14,6 +14,8 @@ export type Isolation = Schemas["Isolation"];
 /** An evaluator with its code, `{ code: "def evaluate(…): …" }`, or the name of a stored one: `"exact-match@3"`. */
 export type Evaluator = Schemas["EvaluatorIn"] | string;
 export type PastedEvaluator = Schemas["EvaluatorIn"];
+/** What is stored with a version of an evaluator beside its code; `cases` are rows, each with the `expect`ed result. */
+export type VersionFacts = Omit<Schemas["NewVersionIn"], keyof PastedEvaluator>;
 export type Row = Schemas["RowIn"];
 export type Result = Schemas["EvaluationResult"];
 export type Batch = Schemas["Batch"];
