@@ -1,5 +1,6 @@
 """Environment variables define settings; an empty variable means the default."""
 
+import json
 import traceback
 from pathlib import Path
 from unittest.mock import Mock
@@ -78,6 +79,14 @@ def test_a_user_without_a_home_folder_can_serve(monkeypatch: pytest.MonkeyPatch)
         ("JUDGE_HOSTS", "api.test, b.test", 'this is not JSON; did you mean ["api.test", "b.test"]?'),
         ("WIRE_OPTIONS", '{"openai": {"secret": "hidden"', "this is not JSON; write an object: {…}"),
         ("JUDGE_HOSTS", "[3]", "0: Input should be a valid string, not 3"),
+        ("JUDGE_HOSTS", '["*"]', "0: '*' is not allowed here; write each host as api.example.com or api.example.com:443"),
+        ("JUDGE_HOSTS", '["a.test", "*.b.test"]', "1: '*.b.test' is not allowed here"),
+        ("TARGET_HOSTS", '["https://a.test/v1"]', "0: 'https://a.test/v1' is not allowed here"),
+        ("WEBHOOK_HOSTS", '["10.0.0.0/8"]', "0: '10.0.0.0/8' is not allowed here"),
+        ("NETWORK_HOSTS", '["https://a.test"]', "0: 'https://a.test' is not allowed here"),
+        ("NETWORK_PRIVATE", '["10.1.2.3/16"]', "0: 10.1.2.3/16 has host bits set; write a network such as 10.1.0.0/16"),
+        ("ALLOWED_HOSTS", '["a.test:8710"]', "0: 'a.test:8710' is not allowed here; write each name"),
+        ("ALLOWED_HOSTS", '["*"]', "0: '*' is not allowed here"),
     ],
 )  # fmt: skip
 def test_a_fault_inside_a_setting_is_named_by_its_path_and_shows_no_secret(
@@ -90,6 +99,24 @@ def test_a_fault_inside_a_setting_is_named_by_its_path_and_shows_no_secret(
     assert problem.field == f"EVALUATOR_HOST_{name}"
     assert said in problem.message
     assert "hidden" not in f"{refused.value.detail} {problem}"
+
+
+@pytest.mark.parametrize(
+    ("name", "entries"),
+    [
+        ("JUDGE_HOSTS", ["localhost", "API.example.com:443", "10.0.0.1:80", "::1", "[::1]:8000", "my_host"]),
+        ("TARGET_HOSTS", ["*", "[::1]"]),
+        ("WEBHOOK_HOSTS", ["public", "hooks.example.com"]),
+        ("NETWORK_HOSTS", ["*", "*:443", "*.a.test", "team-a/*.a.test:443", "[::1]:80", "localhost"]),
+        ("NETWORK_PRIVATE", ["10.1.0.0/16", "fd00::/8", "127.0.0.1"]),
+        ("ALLOWED_HOSTS", ["evals.example.com", "10.0.0.1", "::1", "host_name"]),
+    ],
+)
+def test_entries_of_a_list_of_hosts_that_can_match_are_taken(
+    monkeypatch: pytest.MonkeyPatch, name: str, entries: list[str]
+) -> None:
+    monkeypatch.setenv(f"EVALUATOR_HOST_{name}", json.dumps(entries))
+    assert list(getattr(load_settings(), name.lower())) == entries
 
 
 def test_the_traceback_of_an_invalid_setting_shows_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:

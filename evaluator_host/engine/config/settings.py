@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from evaluator_host.engine.config.host_lists import GrantedHost, ListedHost, ListedHostOrAll, Network, OwnName
 from evaluator_host.types.evaluator import Limits, ModelBudget, ModelKind
 from evaluator_host.types.names import nearest_name
 
@@ -292,7 +293,7 @@ class Settings(BaseSettings):
         SandboxStart.FRESH,
         description="How Python sandboxes start: fresh, or template (forked; bubblewrap only).",
     )
-    allowed_hosts: tuple[str, ...] = Field(
+    allowed_hosts: tuple[OwnName, ...] = Field(
         (), description="More host names to accept in the Host header, besides loopback."
     )
     database_url: SecretStr | None = Field(
@@ -323,16 +324,16 @@ class Settings(BaseSettings):
         description="Keys that encrypt the secrets, newest first, each 32 bytes in base64; default: the file "
         "secrets.key.",
     )
-    judge_hosts: tuple[str, ...] | None = Field(
+    judge_hosts: tuple[ListedHost, ...] | None = Field(
         None,
         description="Hosts whose models evaluators may call: name or name:port. [] allows none. "
         "Default: those that you allow in the workbench, as long as no key exists.",
     )
-    target_hosts: tuple[str, ...] = Field(
+    target_hosts: tuple[ListedHostOrAll, ...] = Field(
         (),
         description="Hosts whose models jobs may call: name, name:port or *. Default: *, or none once a key exists.",
     )
-    webhook_hosts: tuple[str, ...] = Field(
+    webhook_hosts: tuple[ListedHostOrAll, ...] = Field(
         ("public",),
         description="Hosts that alerts may call: name, name:port, public (all with public addresses) or *.",
     )
@@ -351,11 +352,11 @@ class Settings(BaseSettings):
         '"cost"}.',
     )
     model_answers_mb: int = Field(256, ge=1, description="Space for the recorded answers of models in a workspace.")
-    network_hosts: tuple[str, ...] = Field(
+    network_hosts: tuple[GrantedHost, ...] = Field(
         (),
         description="Hosts that evaluators may be granted: [WORKSPACE/]api.example.com:443, *.example.com.",
     )
-    network_private: tuple[str, ...] = Field(
+    network_private: tuple[Network, ...] = Field(
         (), description="Private networks in which granted hosts may be, such as 10.1.0.0/16. Default: none."
     )
     network_mb: int = Field(64, ge=1, description="How much data one row may exchange with other hosts.")

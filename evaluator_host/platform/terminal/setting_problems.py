@@ -36,6 +36,8 @@ def setting_problem(fault: Any, given: Mapping[str, Any]) -> Problem:
         return _not_json(name)
     if fault["type"] == _TOO_SHORT and kind is SecretStr:
         return Problem(source, f"{start}must have at least {fault['ctx']['min_length']} characters")
+    if fault["type"] == "value_error":  # raised by a check of this host, whose message names the value if it may
+        return Problem(source, f"{start}{fault['ctx']['error']}")
     shown = f", not {fault['input']!r}" if _may_show(kind, fault["input"]) else ""
     return Problem(source, f"{start}{fault['msg']}{shown}")
 

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from evaluator_host.engine.config.host_lists import NAME
 from evaluator_host.types.errors import InvalidRequest
 
-_LABELS: Final = r"(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
-_ENTRY: Final = re.compile(
-    rf"(?P<host>\*|(?:\*\.)?{_LABELS}|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{{1,5}}))?", re.IGNORECASE
-)
+_ENTRY: Final = re.compile(rf"(?P<host>\*|(?:\*\.)?{NAME}|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{{1,5}}))?", re.IGNORECASE)
 _MOST: Final = 32  # maximum number of hosts granted to one evaluator
 _TRIED: Final = 4  # maximum number of a host's addresses to try
 _NOT_PUBLIC: Final = tuple(  # networks that are not public, although `ipaddress` counts them as global

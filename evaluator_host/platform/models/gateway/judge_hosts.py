@@ -27,7 +27,7 @@ class JudgeHosts:
 
     def __init__(self, settings: Settings, store: "Store | None") -> None:
         self._settings = settings
-        self._listed = set(settings.judge_hosts or ()) - {"*"}
+        self._listed = set(settings.judge_hosts or ())
         self._store = store
 
     async def show(self) -> ModelHosts:
