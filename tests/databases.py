@@ -11,6 +11,7 @@ Each new database is a copy of a migrated database, since a migration takes long
 the fixture `database_url` or `empty_database_url` from tests/conftest.py.
 """
 
+import asyncio
 import contextlib
 import itertools
 import os
@@ -21,7 +22,7 @@ import signal
 import sqlite3
 import subprocess
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
@@ -208,6 +209,22 @@ def counted_statements() -> Iterator[list[str]]:
         yield seen
     finally:
         event.remove(Engine, "before_cursor_execute", note)
+
+
+async def cancelled_at_commit(database: Database, work: Coroutine[object, object, object]) -> None:
+    """Run `work` in a task, and cancel the task while the database commits its first transaction."""
+    task = asyncio.ensure_future(work)
+    loop, engine = asyncio.get_running_loop(), database._engine.sync_engine
+
+    def cancel(_: object) -> None:
+        loop.call_soon(task.cancel)
+
+    event.listen(engine, "commit", cancel)
+    try:
+        await asyncio.wait([task])
+    finally:
+        event.remove(engine, "commit", cancel)
+    assert task.cancelled()
 
 
 @contextlib.asynccontextmanager

@@ -17,7 +17,7 @@ from evaluator_host.platform.store.store import Store, open_store
 from evaluator_host.platform.terminal.summary import usage_text
 from evaluator_host.types.evaluator import ModelBudget
 from evaluator_host.types.outcome import ModelUsage
-from tests.databases import opened_store
+from tests.databases import cancelled_at_commit, opened_store
 from tests.tables import tables
 
 WORKSPACE = "default"
@@ -107,6 +107,14 @@ async def test_a_process_that_is_killed_loses_its_part_only(stores: list[Store])
     assert left > 620
     assert await ask(two, 700) == left
     await two.aclose()
+
+
+async def test_use_is_counted_once_if_the_row_that_writes_it_ends_meanwhile(stores: list[Store]) -> None:
+    one = DayBudgets(ModelBudget(tokens=100), stores[0])
+    one.add(WORKSPACE, "judge", RequestUse(1, 1))
+    await cancelled_at_commit(stores[0].database, one.take(WORKSPACE, priced=True))
+    await one.aclose()
+    assert await made(stores[0]) == 1
 
 
 @pytest.mark.long

@@ -15,7 +15,7 @@ from evaluator_host.platform.store.audit import AuditEntry, AuditLog
 from evaluator_host.platform.store.store import Store, open_store
 from evaluator_host.platform.traces.table import Traces
 from evaluator_host.types.errors import StoreUnavailable
-from tests.databases import Databases, counted_statements, opened_store
+from tests.databases import Databases, cancelled_at_commit, counted_statements, opened_store
 
 NOW = datetime.now(UTC)
 ENTRY = AuditEntry(
@@ -110,6 +110,14 @@ async def test_a_database_that_fails_loses_no_entry_until_too_many_wait(
         await log.write()
         rows = sorted(line.rows for line in await store.audit.list_entries(limit=100))
         assert rows == list(range(10, 60)), "the log must contain each of the newest entries once"
+
+
+async def test_a_batch_is_stored_once_if_the_task_that_writes_it_is_cancelled(store: Store) -> None:
+    log = AuditLog(store.audit)
+    log.note(replace(ENTRY, rows=7))
+    await cancelled_at_commit(store.database, log.write())
+    await log.write()
+    assert [line.rows for line in await store.audit.list_entries(limit=100)] == [7]
 
 
 async def test_a_text_that_a_database_refuses_does_not_cost_the_other_entries(store: Store) -> None:

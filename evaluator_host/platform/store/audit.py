@@ -6,6 +6,7 @@ A running host collects entries in memory and writes them in batches, so that no
 killed, the entries of its last second are lost. While the database does not answer, the newest `KEPT` entries are kept.
 """
 
+import asyncio
 import logging
 from collections import deque
 from collections.abc import Sequence
@@ -137,6 +138,7 @@ class AuditLog:
         self.dropped = 0  # entries lost because the database did not accept them, or did not answer for too long
         self._audit = audit
         self._waiting: deque[AuditEntry] = deque()
+        self._writing: asyncio.Task[None] | None = None
 
     def note(self, entry: AuditEntry) -> None:
         """Add an audit entry to the next batch, without waiting for the database."""
@@ -148,11 +150,18 @@ class AuditLog:
     async def write(self) -> None:
         """Write the waiting audit entries.
 
-        Only an entry that the database does not accept is dropped, not the entries in the same batch.
+        Only an entry that the database does not accept is dropped, not the entries in the same batch. If the caller is
+        cancelled, the work goes on, because nobody would know whether the present batch was stored. The next call joins
+        it.
 
         Raises:
           StoreUnavailable: the database does not answer; the entries will be written at the next attempt.
         """
+        if self._writing is None or self._writing.done():
+            self._writing = asyncio.create_task(self._write())
+        await asyncio.shield(self._writing)
+
+    async def _write(self) -> None:
         size = _BATCH
         while self._waiting:
             batch = [self._waiting.popleft() for _ in range(min(size, len(self._waiting)))]

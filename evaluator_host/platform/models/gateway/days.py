@@ -204,17 +204,20 @@ class DayBudgets:
                 await self._write()
 
     async def _write(self) -> None:
-        if self._store is None:
-            return
+        """Write what is not written yet, to the end even if the caller is cancelled: counts would be written twice."""
+        if self._store is not None:
+            await asyncio.shield(asyncio.create_task(self._write_to(ModelTable(self._store.database))))
+
+    async def _write_to(self, table: ModelTable) -> None:
         async with self._turn:
             for day in list(self._days.values()):
                 unused, day.held = day.held, 0
                 if unused:
-                    await ModelTable(self._store.database).give_back_requests(day.workspace, day.date, unused)
+                    await table.give_back_requests(day.workspace, day.date, unused)
             while self._unwritten:
                 (workspace, date), used = self._unwritten.popitem()
                 try:
-                    await ModelTable(self._store.database).add_usage(workspace, date, used)
+                    await table.add_usage(workspace, date, used)
                 except BaseException:
                     _merge(self._unwritten[workspace, date], used)
                     raise
