@@ -48,7 +48,7 @@ class ScheduleReport:
     config: Annotated[JobConfig, Doc("Parallelism and limits.")]
     created_at: Annotated[datetime, Doc("In UTC.")]
     missed_more: Annotated[
-        bool, Doc("Whether more times than `missed` had no job: at most 10,000 are counted each time the host stops.")
+        bool, Doc("Whether more times than `missed` had no job: at most 100 are counted each time the host stops.")
     ] = False
 
     @property

@@ -107,10 +107,10 @@ async def test_a_schedule_runs_on_after_a_clock_that_was_ahead(desk: Desk) -> No
     assert (await schedules.get_schedule(WORKSPACE, "often")).next_runs[0] == made.next_runs[1]
 
 
-@pytest.mark.parametrize(("days", "missed"), [(2, "2880"), (8, "at least 10000")])
-async def test_of_thousands_of_missed_times_the_newest_is_made_up_for(desk: Desk, days: int, missed: str) -> None:
+@pytest.mark.parametrize(("days", "missed"), [(1, "24"), (5, "at least 100")])
+async def test_of_many_missed_times_the_newest_is_made_up_for(desk: Desk, days: int, missed: str) -> None:
     schedules = Schedules(desk.store.objects, desk.board)
-    made = await schedules.add_schedule(WORKSPACE, "often", SPEC, cron="* * * * *")
+    made = await schedules.add_schedule(WORKSPACE, "often", SPEC, cron="0 * * * *")
     (stored,) = await desk.store.objects.list_objects("schedule")
     await schedules.look(stored, made.next_runs[0] + timedelta(days=days, seconds=30))
     now = await schedules.get_schedule(WORKSPACE, "often")

@@ -32,7 +32,7 @@ _MOST_BYTES: Final = 256 << 10  # maximum number of bytes in a schedule's job, s
 _LOOK_EVERY_S: Final = 5.0
 _AT_ONCE: Final = 8  # maximum number of schedules to check at the same time
 _ALWAYS: Final = (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
-_MISSED_COUNTED: Final = 10_000  # maximum number of times to count after a stop; this takes half a second
+_MISSED_COUNTED: Final = 100  # maximum number of times to count after a stop; this takes 5 ms for each schedule
 _SHOWN: Final = 3
 
 _log = logging.getLogger(__name__)
