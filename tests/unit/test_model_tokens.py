@@ -65,6 +65,29 @@ def test_cached_input_has_a_price_of_its_own(usage: dict[str, Any], cost: float)
 
 
 @pytest.mark.parametrize(
+    ("written", "cost"),
+    [
+        ({"cache_creation_input_tokens": 100}, 125),
+        ({"cache_creation_input_tokens": 100, "cache_creation": {"ephemeral_5m_input_tokens": 100}}, 125),
+        ({"cache_creation_input_tokens": 100, "cache_creation": {"ephemeral_1h_input_tokens": 60}}, 170),
+        ({"cache_creation_input_tokens": 100, "cache_creation": {"ephemeral_1h_input_tokens": 10**9}}, 200),
+    ],
+)
+def test_input_that_anthropic_writes_to_its_cache_costs_more(written: dict[str, Any], cost: float) -> None:
+    model = GrantedModel(RegisteredModel("judge", "http://model", input_price=1e6, output_price=0.0), None)
+    used = tokens_of({"usage": {"input_tokens": 0, "output_tokens": 1, **written}})
+    assert used is not None
+    assert used.asked == 100
+    assert model.cost(*used) == pytest.approx(cost)
+    # the last event of a stream does not say for how long
+    stream = EventStream(hides_usage=False)
+    for one in (written, {"cache_creation_input_tokens": 100}):
+        usage = {"input_tokens": 0, "output_tokens": 1, **one}
+        stream.feed(b"data: " + encode_json({"usage": usage}) + b"\n\n")
+    assert stream.tokens == used
+
+
+@pytest.mark.parametrize(
     ("usage", "tokens"),
     [
         ({"prompt_tokens": 32, "completion_tokens": 9, "total_tokens": 328}, (32, 296, 328)),

@@ -37,16 +37,19 @@ class GrantedModel:
         """Return the name under which the model is registered."""
         return self.registered.name
 
-    def cost(self, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> float | None:
+    def cost(
+        self, input_tokens: int, output_tokens: int, cached_tokens: int = 0, surcharge: float = 0.0
+    ) -> float | None:
         """Return the cost of these tokens in the currency of the model's prices. None if the model has no price.
 
-        `cached_tokens` of the `input_tokens` were read from the provider's cache.
+        `cached_tokens` of the `input_tokens` were read from the provider's cache. `surcharge` is a number of tokens
+        that the provider charges in addition to the `input_tokens`.
         """
         model = self.registered
         if model.input_price is None or model.output_price is None:
             return None
         cached_price = model.input_price if model.cached_price is None else model.cached_price
-        asked = (input_tokens - cached_tokens) * model.input_price + cached_tokens * cached_price
+        asked = (input_tokens - cached_tokens + surcharge) * model.input_price + cached_tokens * cached_price
         return (asked + output_tokens * model.output_price) / 1e6
 
 

@@ -34,6 +34,8 @@ _VOLATILE: Final = frozenset(
 _MAX_TOKENS: Final = 1024  # default limit on an answer's tokens, because Anthropic's API requires a limit
 # names of the tokens that were read from the cache, in usage that has no details: Anthropic's, and DeepSeek's
 _CACHED: Final = ("cache_read_input_tokens", "prompt_cache_hit_tokens")
+# fraction of the price of input that Anthropic charges in addition for tokens that it writes to its cache
+_WRITTEN, _WRITTEN_FOR_HOUR = 0.25, 1.0
 _SSE_DATA: Final = b"data:"
 _EVENT_BYTES: Final = 1 << 20  # maximum size, in bytes, of an event that is read; longer events are passed on unread
 
@@ -93,11 +95,15 @@ def canonical(route: Route, registered: RegisteredModel, body: dict[str, Json]) 
 
 
 class Tokens(NamedTuple):
-    """Numbers of tokens in a request, in its answer, and in the part of the request that the provider had cached."""
+    """Numbers of tokens in a request, in its answer, and in the part of the request that the provider had cached.
+
+    `surcharge` is what the provider charges for writing its cache, in addition to the request, as a number of tokens.
+    """
 
     asked: int
     answered: int
     cached: int = 0
+    surcharge: float = 0.0
 
 
 def tokens_of(body: Any) -> Tokens | None:
@@ -119,7 +125,7 @@ def tokens_of(body: Any) -> Tokens | None:
     if not asked and not answered:
         return Tokens(total, 0)
     # some providers count the tokens of reasoning only in the total
-    return Tokens(asked, max(answered, total - asked), min(asked, _cached(usage)))
+    return Tokens(asked, max(answered, total - asked), min(asked, _cached(usage)), min(asked, _surcharge(usage)))
 
 
 def _cached(usage: dict[str, Any]) -> int:
@@ -127,6 +133,13 @@ def _cached(usage: dict[str, Any]) -> int:
     details = usage.get("prompt_tokens_details", usage.get("input_tokens_details"))
     within = details.get("cached_tokens") if isinstance(details, dict) else None
     return next((_count(one) for one in (within, *map(usage.get, _CACHED)) if one is not None), 0)
+
+
+def _surcharge(usage: dict[str, Any]) -> float:
+    """Return what Anthropic charges for writing its cache, besides the price of the tokens themselves."""
+    by_life = usage.get("cache_creation")
+    for_hour = _count(by_life.get("ephemeral_1h_input_tokens")) if isinstance(by_life, dict) else 0
+    return _WRITTEN * (_count(usage.get("cache_creation_input_tokens")) - for_hour) + _WRITTEN_FOR_HOUR * for_hour
 
 
 def _count(value: Any) -> int:
@@ -157,7 +170,7 @@ def chat_response(kind: ModelKind, answer: dict[str, Json]) -> dict[str, Json]:
     text = (
         "".join(str(one.get("text", "")) for one in parts if isinstance(one, dict)) if isinstance(parts, list) else ""
     )
-    asked, answered, _ = tokens_of(answer) or Tokens(0, 0)
+    asked, answered, *_ = tokens_of(answer) or Tokens(0, 0)
     message = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
     usage = {"prompt_tokens": asked, "completion_tokens": answered, "total_tokens": asked + answered}
     return {"object": "chat.completion", "model": answer.get("model"), "choices": [message], "usage": usage}
@@ -211,5 +224,7 @@ class EventStream:
             return True
         if (found := tokens_of(body)) is not None:
             # Anthropic sends both counts in the first event, and the answer's final count in the last event
-            self.tokens = Tokens(*map(max, found, self.tokens or Tokens(0, 0)))
+            last = self.tokens or Tokens(0, 0)
+            asked, answered, cached = map(max, found[:3], last[:3])
+            self.tokens = Tokens(asked, answered, cached, max(found.surcharge, last.surcharge))
         return not (self._hides_usage and isinstance(body, dict) and body.get("choices") == [])
