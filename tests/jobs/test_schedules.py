@@ -13,8 +13,9 @@ import pytest
 from evaluator_host.platform.evaluators.registry import ResolvedEvaluator
 from evaluator_host.platform.jobs.spec import JobSpec
 from evaluator_host.platform.schedules.service import Schedules
+from evaluator_host.platform.store.objects import Objects, StoredObject
 from evaluator_host.types.alerts import AlertRule, Metric
-from evaluator_host.types.errors import InvalidRequest, NotFound
+from evaluator_host.types.errors import InUse, InvalidRequest, NotFound
 from tests.jobs.alerting import MONDAYS, ROWS, SPEC, Receiver, alerts_of
 from tests.jobs.desk import OK, ON_EACH_DATABASE, WORKSPACE, Desk
 from tests.loop_watch import held_s, watching
@@ -250,6 +251,22 @@ async def test_an_object_is_read_again_only_if_it_has_changed(desk: Desk) -> Non
     after = await objects.list_every("kept")
     assert [one.content for one in after] == ['"a"', '"changed"', '"d"']
     assert after[0] is before[0]
+
+
+class OvertakenObjects(Objects):
+    """Objects that another host changes each time after they were read."""
+
+    async def get_object(self, kind: str, workspace_id: str, name: str) -> StoredObject:
+        found = await super().get_object(kind, workspace_id, name)
+        await self.swap_object(found, f"{found.content} ")
+        return found
+
+
+async def test_a_change_that_others_always_overtake_is_refused(desk: Desk) -> None:
+    objects = OvertakenObjects(desk.store.database)
+    await objects.add_object("schedule", WORKSPACE, "a", "1", most=5)
+    with pytest.raises(InUse, match="somebody else is changing the schedule"):
+        await objects.change_object("schedule", WORKSPACE, "a", lambda content: f"{content}2")
 
 
 async def test_a_schedule_that_waits_is_checked_again_when_the_clock_goes_back_or_it_has_changed(desk: Desk) -> None:

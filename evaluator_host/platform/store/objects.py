@@ -121,14 +121,16 @@ class Objects(Repository):
     ) -> StoredObject:
         """Replace an object's content with `change(content)`, and return the object.
 
-        If another host changes the object at the same time, `change` is called again. After several attempts, the
-        change is dropped.
+        If another host changes the object at the same time, `change` is called again.
+
+        Raises:
+          InUse: others changed the object at each of several attempts.
         """
         for _ in range(_TRIES):
             before = await self.get_object(kind, workspace_id, name)
             if await self.swap_object(before, change(before.content)):
-                break
-        return await self.get_object(kind, workspace_id, name)
+                return await self.get_object(kind, workspace_id, name)
+        raise InUse(f"somebody else is changing the {_noun(kind)} right now; try again")
 
     async def now(self) -> datetime:
         """Return the time of the database's clock."""
