@@ -1,11 +1,13 @@
 """A sample of traces depends only on their ids, but not on the bits by which OpenTelemetry's samplers choose."""
 
+import gzip
 import json
 import random
 
 import pytest
 
 from evaluator_host.platform.traces.export import read_request, traces_of
+from evaluator_host.types.errors import InvalidRequest
 
 
 def kept(trace_ids: list[str], share: float) -> list[str]:
@@ -22,6 +24,14 @@ def test_an_exporter_that_samples_leaves_the_share_that_was_asked_for(upstream: 
     sent = [one for one in every if int(one[-14:], 16) >= (1 - upstream) * 2**56][:1500]
     for share in (0.1, 0.5, 0.9):
         assert len(kept(sent, share)) / len(sent) == pytest.approx(share, abs=0.05)
+
+
+def test_a_compressed_export_that_is_cut_off_or_goes_on_is_refused() -> None:
+    whole = gzip.compress(b'{"resourceSpans":[]}')
+    assert list(traces_of(read_request(whole, "application/json", "gzip", 1 << 20, 1.0))) == []
+    for body in (whole[:-1], whole[:-9], whole + whole):
+        with pytest.raises(InvalidRequest, match="is cut off, or goes on after its end"):
+            read_request(body, "application/json", "gzip", 1 << 20, 1.0)
 
 
 def test_a_trace_has_the_same_place_on_each_host() -> None:

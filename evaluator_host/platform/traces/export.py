@@ -115,19 +115,21 @@ def _sessions(export: dict[str, Any]) -> dict[str, str]:
 def _inflated(body: bytes, encoding: str, ceiling: int) -> bytes:
     match encoding.strip().lower():
         case "" | "identity":
-            inflated, rest = body, b""
+            inflated = body
         case "gzip" | "deflate":
             reader = zlib.decompressobj(zlib.MAX_WBITS | 32)
             try:
-                inflated, rest = reader.decompress(body, ceiling + 1), reader.unconsumed_tail
+                inflated = reader.decompress(body, ceiling + 1)
             except zlib.error as error:
                 raise InvalidRequest(
                     f"the body is not {encoding}, although Content-Encoding says so; encode it, or leave out this "
                     "header"
                 ) from error
+            if len(inflated) <= ceiling and (not reader.eof or reader.unused_data):
+                raise InvalidRequest(f"the {encoding} body is cut off, or goes on after its end; send it as one stream")
         case other:
             raise InvalidRequest(f"Content-Encoding {other[:40]!r} is not accepted; send gzip, deflate or identity")
-    if len(inflated) > ceiling or rest:
+    if len(inflated) > ceiling:
         raise too_large(ceiling)
     return inflated
 
