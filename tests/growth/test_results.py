@@ -6,14 +6,19 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import pytest
+from sqlalchemy import func, select
 
+from evaluator_host.platform.jobs import table
 from evaluator_host.platform.jobs.queue import StoredResult
 from evaluator_host.platform.jobs.records import Job
 from evaluator_host.platform.jobs.results.table import Filter, Sort
+from evaluator_host.platform.jobs.schema import ResultTable
 from evaluator_host.platform.store.database import DatabaseKind
 from evaluator_host.platform.store.store import Store
+from evaluator_host.types.jobs import JobStatus
 from tests.databases import EACH_ENGINE, Databases, opened_store
 from tests.growth.counted import Count, cost, learn
 from tests.store.records import queued
@@ -125,6 +130,19 @@ async def test_chosen_rows_cost_the_same_of_a_larger_job(jobs: Jobs, position: i
     few, many = await jobs.of_both(page)
     assert many.statements <= few.statements
     assert many.read <= SAME * few.read
+
+
+async def test_a_deletion_is_one_pass(databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "_DELETED_AT_ONCE", 100)
+    async with opened_store(databases.make("sqlite"), tmp_path) as store:
+        found = []
+        for rows in (FEW, TIMES * FEW):
+            job = await _filled(store, rows)
+            await tables(store).job_queue.release_job(job.id, "host", JobStatus.COMPLETED)
+            found.append(await cost(store.database, partial(tables(store).jobs.delete_job, job.workspace_id, job.id)))
+            assert await store.database.fetch_value(select(func.count()).select_from(ResultTable)) == 0
+        few, many = found
+        assert many.read <= WITH_THE_ROWS * few.read
 
 
 @pytest.mark.sampled(3)

@@ -309,7 +309,7 @@ class Jobs(Repository):
           InUse: the job has not ended.
         """
         job = await self.get_job(workspace_id, job_id)
-        if not await self._delete(job.id, job.rows, job.finished_at):
+        if not await self._delete(job.id, job.finished_at):
             job = await self.get_job(workspace_id, job_id)
             raise InUse(f"the job is {job.status}; cancel it first")
         await self._database.give_space_back()
@@ -317,13 +317,13 @@ class Jobs(Repository):
     async def delete_ended(self, before: datetime) -> int:
         """Delete the jobs that ended before a time, and their results. Return how many jobs were deleted."""
         # requests are not read, because each may have megabytes
-        ended = select(JobTable.id, JobTable.rows, JobTable.finished_at).where(JobTable.finished_at < before)
+        ended = select(JobTable.id, JobTable.finished_at).where(JobTable.finished_at < before)
         deleted = [await self._delete(*job) for job in await self._database.fetch_all(ended)].count(True)
         if deleted:
             await self._database.give_space_back()
         return deleted
 
-    async def _delete(self, job_id: str, rows: int, finished_at: datetime | None) -> bool:
+    async def _delete(self, job_id: str, finished_at: datetime | None) -> bool:
         """Delete a job in several steps, its results first, so that no other writer waits long.
 
         Return False if the job has not ended, or has run again since. The job is cancelled first: if the host stops
@@ -333,10 +333,12 @@ class Jobs(Repository):
         cancelled = {"status": JobStatus.CANCELLED, "error": _BEING_DELETED}
         if not await self._database.change_rows(update(JobTable).where(ended).values(**cancelled)):
             return False
-        for table in (ResultTable, OutputTable):
-            for first in range(0, rows, _DELETED_AT_ONCE):
-                part = table.row.between(first, first + _DELETED_AT_ONCE - 1)
-                await self._database.change_rows(delete(table).where(table.job_id == job_id, part))
+        positions = select(JobEvaluatorTable.position).where(JobEvaluatorTable.job_id == job_id)
+        for position in await self._database.fetch_values(positions):
+            chosen = (ResultTable.job_id == job_id) & (ResultTable.position == position)
+            await self._database.delete_rows(ResultTable.__table__, chosen, at_once=_DELETED_AT_ONCE)
+        answers = OutputTable.job_id == job_id
+        await self._database.delete_rows(OutputTable.__table__, answers, at_once=_DELETED_AT_ONCE)
         async with self._database.transaction() as connection:
             for other in (SharedPartTable, JobEvaluatorTable):
                 await connection.execute(delete(other).where(other.job_id == job_id))

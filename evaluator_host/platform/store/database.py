@@ -40,7 +40,6 @@ from sqlalchemy import (
     select,
     text,
     true,
-    tuple_,
 )
 from sqlalchemy import Engine as SyncEngine
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError
@@ -327,20 +326,21 @@ class Database:
 
     async def delete_rows(self, table: Any, chosen: ColumnElement[bool], *, at_once: int) -> int:
         """Delete chosen rows of a table, `at_once` at a time so that no writer waits long. Return the row count."""
-        columns = list(table.primary_key.columns)
+        key = list(table.primary_key.columns)[-1]  # `chosen` should compare the other columns of the key with values
         # with ORDER BY, SQLite would read the whole table to find out that no row is chosen
-        if not await self.fetch_all(select(*columns).where(chosen).limit(1)):
+        if not await self.fetch_all(select(key).where(chosen).limit(1)):
             return 0
-        key = tuple_(*columns)
-        some, removed = select(*columns).where(chosen).order_by(*columns).limit(at_once), 0
+        # PostgreSQL may read and sort all rows that are left for each list of keys, so the lists are long
+        some, removed = select(key).where(chosen).order_by(key).limit(_KEYS_AT_ONCE), 0
         # each part begins after the last one, because PostgreSQL would read the deleted rows again until it cleans up
         after: ColumnElement[bool] = true()
-        while keys := [tuple(one) for one in await self.fetch_all(some.where(after))]:
-            # this is a range, because SQLite reads the whole table for a list of keys with two columns
-            removed += await self.change_rows(delete(table).where(chosen, after, key <= keys[-1]))
-            if len(keys) < at_once:
+        while keys := await self.fetch_values(some.where(after)):
+            for last in (*keys[at_once - 1 : -1 : at_once], keys[-1]):
+                # this is a range, because databases may read the whole table for a list of keys
+                removed += await self.change_rows(delete(table).where(chosen, after, key <= last))
+                after = key > last
+            if len(keys) < _KEYS_AT_ONCE:
                 break
-            after = key > keys[-1]
         return removed
 
     async def give_space_back(self) -> None:
