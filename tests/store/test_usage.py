@@ -1,4 +1,4 @@
-"""The store knows how much storage each workspace uses, and enforces quotas and free disk space, on both databases."""
+"""The store knows how many bytes each workspace uses, which may be more than characters, and enforces quotas and free disk space, on both databases."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -27,8 +27,8 @@ from tests.store.records import FACTS, WORKSPACE, dataset, evaluators, queued, r
 from tests.tables import tables
 
 MB = 1 << 20
-CONTENT = VersionContent("sha256:1", "x" * 100, "evaluate", "declared", None, None, "y" * 50, "[]", None, None)
-TRACE = ScoredTrace("", 1, "t", datetime.now(UTC), "scored", 1.0, True, None, "r" * 30, "t" * 70)
+CONTENT = VersionContent("sha256:1", "é" * 50, "evaluate", "declared", None, None, "y" * 50, "[]", None, None)
+TRACE = ScoredTrace("", 1, "t", datetime.now(UTC), "scored", 1.0, True, None, "é" * 15, "é" * 35)
 
 
 async def ended(store: Store, *, rows: int = 3, value: str = "") -> Job:
@@ -49,7 +49,7 @@ async def test_every_kind_is_counted_for_its_workspace(store: Store) -> None:
     queue = await Labels(store.database).add_queue(
         WORKSPACE, "review", range(3), dataset_id=rows.id, job_id=None, own_outputs=False, content="{}"
     )
-    labelled = StoredLabel(1, LabelState.LABELLED, '"good"', "n" * 100, None, datetime.now(UTC))
+    labelled = StoredLabel(1, LabelState.LABELLED, '"good"', "é" * 50, None, datetime.now(UTC))
     await Labels(store.database).set_label(queue, labelled)
     assert (await store.usage.get_usage(WORKSPACE)).labels_bytes == 3 * 64 + 106 + len("{}")
     await Entities(store.database, store.usage).add_entity(
@@ -73,12 +73,12 @@ async def test_every_kind_is_counted_for_its_workspace(store: Store) -> None:
 
 @pytest.mark.sampled(2)
 async def test_results_and_answers_of_jobs_are_counted_until_the_job_is_deleted(store: Store) -> None:
-    job = await ended(store, value="{" + " " * 998 + "}")
+    job = await ended(store, value="é" * 500)
     after = await store.usage.get_usage(WORKSPACE)
     assert 3000 < after.jobs_bytes < 3200
     online = await queued(store)
     await tables(store).job_queue.claim_job(online, "host")
-    await tables(store).job_queue.save_outputs(online.id, "host", [StoredOutput(0, "x" * 2000, None, 1.0, "{}")])
+    await tables(store).job_queue.save_outputs(online.id, "host", [StoredOutput(0, "é" * 1000, None, 1.0, "{}")])
     assert 2000 <= (await store.usage.get_usage(WORKSPACE)).jobs_bytes - after.jobs_bytes < 2100
     await tables(store).jobs.delete_job(WORKSPACE, job.id)
     before = (await store.usage.get_usage(WORKSPACE)).jobs_bytes

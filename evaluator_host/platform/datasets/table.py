@@ -29,7 +29,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Mapped, aliased, mapped_column
 
 from evaluator_host.platform.store.database import Repository, row_values
-from evaluator_host.platform.store.tables import Size, Table, WorkspaceTable
+from evaluator_host.platform.store.tables import ByteCount, Size, Table, WorkspaceTable
 from evaluator_host.platform.store.workspaces import require_name
 from evaluator_host.types.errors import NameTaken
 from evaluator_host.types.stored import BadLine, DatasetFacts
@@ -168,8 +168,9 @@ class Datasets(Repository):
     async def list_datasets(self, workspace_id: str) -> AsyncGenerator[list[Dataset], None]:
         """Yield the named data sets of a workspace, the newest first, in parts of a few MB."""
         table = DatasetTable
-        size = func.length(table.columns) + func.length(table.bad_lines) + func.length(table.notes)
-        order = select(table.id, size).where(table.workspace_id == workspace_id, table.name.is_not(None))
+        size = ByteCount(table.columns) + ByteCount(table.bad_lines) + ByteCount(table.notes)
+        order: Any = select(table.id, size)
+        order = order.where(table.workspace_id == workspace_id, table.name.is_not(None))
         order = order.order_by(table.created_at.desc(), table.id)
         async with aclosing(self._database.fetch_parts(order, _datasets(), table.id, most_bytes=_PART_BYTES)) as parts:
             async for rows in parts:

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.orm import Mapped, mapped_column
 
 from evaluator_host.platform.store.database import Repository, columns_of, row_values
-from evaluator_host.platform.store.tables import ApiKeyTable, Size, Table, WorkspaceTable
+from evaluator_host.platform.store.tables import ApiKeyTable, ByteCount, Size, Table, WorkspaceTable
 from evaluator_host.platform.store.workspaces import require_name
 from evaluator_host.types.errors import HostError, InvalidRequest, NameTaken, NotFound, Problem
 
@@ -68,8 +68,8 @@ class EvaluatorVersionTable(Table):
     @classmethod
     def sizes(cls) -> Iterable[Size]:
         """Yield the query that adds up the sizes of versions, test cases and package locks."""
-        lock = func.coalesce(func.length(cls.lock), 0)
-        query = select(func.sum(func.length(cls.content) + func.length(cls.cases) + lock))
+        lock = func.coalesce(ByteCount(cls.lock), 0)
+        query = select(func.sum(ByteCount(cls.content) + ByteCount(cls.cases) + lock))
         yield Size("evaluators", EvaluatorTable.workspace_id, query.join(EvaluatorTable))
 
 

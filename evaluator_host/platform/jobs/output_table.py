@@ -8,9 +8,10 @@ from sqlalchemy import Select, func, select
 from evaluator_host.platform.jobs.queue import StoredOutput
 from evaluator_host.platform.jobs.schema import OutputTable
 from evaluator_host.platform.store.database import Repository, columns_of
+from evaluator_host.platform.store.tables import ByteCount
 
 _STRETCH_BYTES: Final = 8 << 20
-_OUTPUT_LENGTH: Final = func.coalesce(func.length(OutputTable.output), 0) + func.length(OutputTable.log)
+_OUTPUT_LENGTH: Final = func.coalesce(ByteCount(OutputTable.output), 0) + ByteCount(OutputTable.log)
 
 
 class Outputs(Repository):
@@ -23,7 +24,7 @@ class Outputs(Repository):
         return asked, failed
 
     async def sizes(self, job_id: str, rows: Collection[int]) -> dict[int, int]:
-        """Return how many characters the model's answer and its log have together, for each row."""
+        """Return how many bytes the model's answer and its log have together, for each row."""
         table = OutputTable
         query = select(table.row, _OUTPUT_LENGTH)
         found = await self._database.fetch_all(query.where(table.job_id == job_id, table.row.in_(rows)))

@@ -166,7 +166,7 @@ class JobQueue(Repository):
         parts of the results, and `notes` their warnings, by `(position, row)`.
         """
         failed = sum(result.status == "failed" for result in results)
-        size = sum(len(result.result) + len(result.metrics) for result in results)
+        size = sum(len(result.result.encode()) + len(result.metrics.encode()) for result in results)
         async with self._database.transaction() as connection:
             counts = {"done": len(results), "failed": failed, "stored_bytes": size}
             wanted = await _note(connection, job_id, owner, progress=bool(results), running_s=running_s, **counts)
@@ -186,7 +186,7 @@ class JobQueue(Repository):
         self, job_id: str, owner: str, outputs: Sequence[StoredOutput], *, running_s: float = 0.0
     ) -> DesiredState | None:
         """Store a model's answers and a heartbeat. Return the desired state, or None if another host owns the job."""
-        size = sum(len(output.output or "") + len(output.log) for output in outputs)
+        size = sum(len((output.output or "").encode()) + len(output.log.encode()) for output in outputs)
         async with self._database.transaction() as connection:
             wanted = await _note(
                 connection, job_id, owner, progress=bool(outputs), running_s=running_s, stored_bytes=size

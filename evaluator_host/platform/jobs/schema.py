@@ -7,7 +7,7 @@ from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint, func, se
 from sqlalchemy.orm import Mapped, mapped_column
 
 from evaluator_host.platform.datasets.table import DatasetTable
-from evaluator_host.platform.store.tables import Size, Table, WorkspaceTable
+from evaluator_host.platform.store.tables import ByteCount, Size, Table, WorkspaceTable
 
 
 class JobTable(Table):
@@ -55,7 +55,7 @@ class JobTable(Table):
     @classmethod
     def sizes(cls) -> Iterable[Size]:
         """Yield the queries that add up the sizes of requests, results and models' answers."""
-        yield Size("jobs", cls.workspace_id, select(func.sum(cls.stored_bytes + func.length(cls.request))))
+        yield Size("jobs", cls.workspace_id, select(func.sum(cls.stored_bytes + ByteCount(cls.request))))
 
 
 class JobEvaluatorTable(Table):
@@ -99,7 +99,7 @@ class JobEvaluatorTable(Table):
     @classmethod
     def sizes(cls) -> Iterable[Size]:
         """Yield the query that adds up the sizes of copied evaluators, with their package locks."""
-        size = func.length(cls.content) + func.coalesce(func.length(cls.lock), 0)
+        size = ByteCount(cls.content) + func.coalesce(ByteCount(cls.lock), 0)
         yield Size("jobs", JobTable.workspace_id, select(func.sum(size)).join(JobTable))
 
 

@@ -26,7 +26,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from evaluator_host.platform.datasets.table import DatasetTable
 from evaluator_host.platform.store.database import Repository, columns_of, insert_many, row_values
-from evaluator_host.platform.store.tables import ApiKeyTable, Size, Table, WorkspaceTable
+from evaluator_host.platform.store.tables import ApiKeyTable, ByteCount, Size, Table, WorkspaceTable
 from evaluator_host.platform.store.workspaces import require_name
 from evaluator_host.types.errors import InUse, NameTaken, NotFound
 
@@ -57,7 +57,7 @@ class LabelQueueTable(Table):
     @classmethod
     def sizes(cls) -> Iterable[Size]:
         """Yield the query that adds up the sizes of the queues' tasks: instructions, choices and other settings."""
-        yield Size("labels", cls.workspace_id, select(func.sum(func.length(cls.content))))
+        yield Size("labels", cls.workspace_id, select(func.sum(ByteCount(cls.content))))
 
 
 class LabelTable(Table):
@@ -85,8 +85,8 @@ class LabelTable(Table):
     @classmethod
     def sizes(cls) -> Iterable[Size]:
         """Yield the query that adds up the sizes of labels and notes, and a fixed size for each row of a queue."""
-        label = func.coalesce(func.length(cls.label), 0)
-        query = select(func.sum(_ROW_BYTES + func.length(cls.note) + label)).join(LabelQueueTable)
+        label = func.coalesce(ByteCount(cls.label), 0)
+        query = select(func.sum(_ROW_BYTES + ByteCount(cls.note) + label)).join(LabelQueueTable)
         yield Size("labels", LabelQueueTable.workspace_id, query)
 
 
@@ -154,7 +154,7 @@ class Labels(Repository):
     async def parts(self, workspace_id: str, dataset_id: str | None = None) -> AsyncGenerator[list[StoredQueue], None]:
         """Yield the queues of a workspace, or only those over one data set, newest first, in parts of a few MB."""
         table = LabelQueueTable
-        order = select(table.id, func.length(table.content)).where(table.workspace_id == workspace_id)
+        order: Any = select(table.id, ByteCount(table.content)).where(table.workspace_id == workspace_id)
         if dataset_id is not None:
             order = order.where(table.dataset_id == dataset_id)
         order = order.order_by(table.created_at.desc(), table.id)

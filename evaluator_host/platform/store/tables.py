@@ -28,7 +28,9 @@ from sqlalchemy import (
     select,
     text,
 )
+from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import DeclarativeBase, InstrumentedAttribute, Mapped, mapped_column
+from sqlalchemy.sql.functions import FunctionElement
 
 _DEFAULT: Final = "default"
 # the type on SQLite is text, because a cast to the type JSON would turn the value into a number there
@@ -59,6 +61,23 @@ class UtcTime(TypeDecorator[datetime]):
 
 def _refuse() -> datetime:
     raise ValueError("the time has no time zone")
+
+
+class ByteCount(FunctionElement[int]):
+    """An SQL expression for the size of a text in bytes. The function `length` of databases counts characters."""
+
+    inherit_cache = True
+    type = BigInteger()
+
+
+@compiles(ByteCount)
+def _of_sqlite(element: Any, compiler: Any, **more: Any) -> str:
+    return f"length(CAST({compiler.process(element.clauses, **more)} AS BLOB))"
+
+
+@compiles(ByteCount, "postgresql")
+def _of_postgresql(element: Any, compiler: Any, **more: Any) -> str:
+    return f"octet_length({compiler.process(element.clauses, **more)})"
 
 
 class Size(NamedTuple):
@@ -223,4 +242,4 @@ class EntityTable(Table):
         """Yield the queries for the size of the objects, and of the files that some of them describe."""
         on_disk = cast(cast(cls.content, _JSON)["size"].as_string(), BigInteger)
         yield Size("files", cls.workspace_id, select(func.sum(on_disk)).where(cls.kind == "file"))
-        yield Size("files", cls.workspace_id, select(func.sum(func.length(cls.content))))
+        yield Size("files", cls.workspace_id, select(func.sum(ByteCount(cls.content))))

@@ -76,7 +76,7 @@ class Traces(Repository):
             wanted = {trace.evaluator_id for trace in traces}
             known = set(await connection.scalars(select(EvaluatorTable.id).where(EvaluatorTable.id.in_(wanted))))
             values = [
-                {**row_values(one), "stored_bytes": len(one.result) + len(one.trace)}
+                {**row_values(one), "stored_bytes": len(one.result.encode()) + len(one.trace.encode())}
                 for one in traces
                 if one.evaluator_id in known
             ]
