@@ -321,6 +321,16 @@ async def test_the_csv_file_of_a_running_job_has_metrics_that_appear_later(desk:
     await desk.ended(job)
 
 
+async def test_the_csv_file_has_every_column_of_a_wide_data_set(desk: Desk) -> None:
+    wide = {f"c{number}": number for number in range(1001)}
+    narrow = {"outputs": "ok", "c0": "0"}
+    job = await desk.ended(await desk.board.create_job(JobSpec([OK], [narrow | wide, narrow]), WORKSPACE))
+    parts = JobExports(desk.results, desk.reader).write(WORKSPACE, job.id, Format.CSV, Filter())
+    rows = list(csv.DictReader(io.StringIO(b"".join([part async for part in parts]).decode())))
+    assert [rows[0][f"row.c{number}"] for number in (0, 998)] == ["0", "998"]
+    assert [row["row"] for row in rows] == ['{"c999":999,"c1000":1000}', ""]
+
+
 async def test_a_cancelled_job_keeps_what_it_scored_and_stops_at_once(desk: Desk) -> None:
     job = await desk.start(["ok"] * 20 + ["hang"] * 20)
     await desk.reached(job, done=20)

@@ -35,6 +35,7 @@ STRIDE: Final = 64  # number of rows for each entry of the index: to find a row,
 _BAD_LINES_KEPT: Final = 100
 _CHECKED_BYTES: Final = 4 << 20  # number of bytes of rows after which the free disk space is checked again
 _NAMES_CHARS: Final = 200_000  # maximum number of characters in the names of all columns together
+MORE_COLUMNS: Final = "it has too many columns to list them all; its rows are complete"
 _PAGE_BYTES: Final = 16 << 20
 _PIECE_BYTES: Final = 64 << 10
 DECODED_PER_BYTE: Final = 6  # bytes of memory that decoded rows may take for each byte of JSON that may be read
@@ -232,7 +233,7 @@ def write_upload(stage: Path, upload: Path, format_: Format, limits: RowLimits) 
     with upload.open("rb", buffering=_READ_BYTES) as file:
         records = read_records(file, format_, max_row_bytes=limits.max_row_bytes, note=notes.append)
         facts = write_rows(stage, records, format_=format_, limits=limits)
-    return replace(facts, notes=tuple(notes))
+    return replace(facts, notes=(*notes, *facts.notes))
 
 
 def line_chunks(lines: Iterator[tuple[int, bytes]], rows: int, max_bytes: int) -> Iterator[list[tuple[int, bytes]]]:
@@ -296,6 +297,7 @@ class _Writer:
         self._digest = hashlib.sha256()
         self._places = array("Q")
         self._columns: dict[str, None] = {}
+        self._notes: tuple[str, ...] = ()
         self._names_left = _NAMES_CHARS
         self._bad: list[BadLine] = []
         self._size = self._rows = self._bad_rows = 0
@@ -333,6 +335,8 @@ class _Writer:
             if name not in self._columns and len(self._columns) < MOST_COLUMNS and len(name) <= self._names_left:
                 self._names_left -= len(name)
                 self._columns[name] = None
+        if not record.keys() <= self._columns.keys():
+            self._notes = (MORE_COLUMNS,)
 
     def _text(self, record: Any) -> bytes | BadRow:
         if isinstance(record, BadRow):
@@ -359,6 +363,7 @@ class _Writer:
             columns=tuple(self._columns),
             size_bytes=self._size,
             digest="sha256:" + self._digest.hexdigest(),
+            notes=self._notes,
         )
 
 

@@ -3,7 +3,8 @@
 The columns of a flat file are known before its first row: the columns of the data set, the metrics of the job, and
 `output` for a job with a target. While a job runs, a row may have metrics that no row had when the file was begun;
 these are in the column `metrics`, as JSON. Every file has this column, so that a download that begins while the job
-runs can continue after its end. In CSV, text that spreadsheets run as a formula gets an apostrophe in
+runs can continue after its end. If the data set has more columns than the host lists, the others are in the column
+`row`, as JSON. In CSV, text that spreadsheets run as a formula gets an apostrophe in
 front, as in spreadsheets themselves.
 """
 
@@ -18,6 +19,7 @@ from itertools import accumulate
 from typing import Any, Final
 
 from evaluator_host.engine.system.extras import extra
+from evaluator_host.platform.datasets.files import MORE_COLUMNS
 from evaluator_host.platform.jobs.results.aggregate import as_float
 from evaluator_host.platform.jobs.results.results import JobResults
 from evaluator_host.platform.jobs.results.row_reader import RowReader
@@ -83,27 +85,29 @@ class JobExports:
     async def _columns(self, workspace_id: str, job_id: str) -> "_Columns":
         statistics = await self.results.statistics(workspace_id, job_id)
         metrics = dict.fromkeys(metric.name for one in statistics.evaluators for metric in one.metrics)
-        columns = await self.rows.columns(workspace_id, job_id)
+        facts = await self.rows.facts(workspace_id, job_id)
         output = await self.rows.has_outputs(workspace_id, job_id)
-        return _Columns(metrics, columns, output=output)
+        return _Columns(metrics, dict.fromkeys(facts.columns), output=output, more=MORE_COLUMNS in facts.notes)
 
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
     """The columns of a flat file that depend on the job: metrics, columns of the data set, the model's answer.
 
-    Metrics without a column of their own share the column `metrics`.
+    Metrics without a column of their own share the column `metrics`; columns of the data set share `row` (`more`).
     """
 
     metrics: dict[str, None]  # names of the metrics, in order
-    row: tuple[str, ...]
+    row: dict[str, None]  # names of the columns, in order
     output: bool
+    more: bool
 
     @property
     def header(self) -> tuple[str, ...]:
         output = ("output",) if self.output else ()
         metrics = (f"metrics.{name}" for name in self.metrics)
-        return (*_FIXED, *output, *metrics, "metrics", *(f"row.{name}" for name in self.row))
+        more = ("row",) if self.more else ()
+        return (*_FIXED, *output, *metrics, "metrics", *(f"row.{name}" for name in self.row), *more)
 
 
 def _flat(row: JobRow, columns: _Columns) -> list[Any]:
@@ -117,12 +121,14 @@ def _flat(row: JobRow, columns: _Columns) -> list[Any]:
     own = {} if result["score"] is None else {"score": result["score"]}  # the score is a metric, as in the statistics
     metrics, cells = {**result["metrics"], **own}, row.row
     more = {name: value for name, value in metrics.items() if name not in columns.metrics}
+    others = [{name: value for name, value in cells.items() if name not in columns.row} or None] if columns.more else []
     return [
         *fixed,
         *output,
         *(metrics.get(name) for name in columns.metrics),
         more or None,
         *(cells.get(name) for name in columns.row),
+        *others,
     ]
 
 

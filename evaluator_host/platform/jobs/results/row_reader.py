@@ -30,6 +30,7 @@ from evaluator_host.types.evaluator import Json, Row
 from evaluator_host.types.jobs import Failures
 from evaluator_host.types.json_values import decode_json, encode_json, memory_bytes
 from evaluator_host.types.results import JobRow, JobRowDetail, JobRowPage, RowDiff
+from evaluator_host.types.stored import DatasetFacts
 
 # decoded copies of a row in memory when it is shown alone: the row of the results, the record, and the mapped row
 _COPIES: Final = 3
@@ -307,10 +308,10 @@ class RowReader:
             found = [row async for part in answered(chunk, self.outputs, job_id) for row in part.rows]
         return [row for row in found if isinstance(row, Row)]
 
-    async def columns(self, workspace_id: str, job_id: str) -> tuple[str, ...]:
-        """Return the column names of a job's data set."""
+    async def facts(self, workspace_id: str, job_id: str) -> DatasetFacts:
+        """Return the facts about a job's data set."""
         job = await self.jobs.get_job(workspace_id, job_id)
-        return (await self.datasets.get_dataset(workspace_id, job.dataset_id)).facts.columns
+        return (await self.datasets.get_dataset(workspace_id, job.dataset_id)).facts
 
     async def has_outputs(self, workspace_id: str, job_id: str) -> bool:
         """Return whether a model produces the outputs of a job."""
