@@ -4,16 +4,19 @@ event loop.
 
 import asyncio
 import threading
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from anyio import CancelScope, move_on_after
 
 from evaluator_host.engine.system.memory import MemoryBudget
+from evaluator_host.engine.system.turns import Turns
 from evaluator_host.platform.datasets.files import RowsFolder
 from evaluator_host.platform.jobs.queue import StoredResult
-from evaluator_host.platform.jobs.results import row_previews, row_reader
+from evaluator_host.platform.jobs.results import routes, row_previews, row_reader
 from evaluator_host.platform.jobs.results.table import Filter, Results
 from evaluator_host.types.errors import Busy
 from tests.jobs.desk import ON_EACH_DATABASE, WORKSPACE, Desk
@@ -119,6 +122,54 @@ async def test_a_page_reserves_memory_before_rows_are_decoded(text: str | None, 
         other.reserve(400_000)
         with pytest.raises(Busy):
             await read.page(WORKSPACE, job.id, Filter(), text=text, memory=memory)
+
+
+async def test_each_part_of_a_download_takes_a_turn(desk: Desk) -> None:
+    job = await desk.ended(await desk.start(["ok"]))
+    read = replace(desk.reader, turns=Turns(1))
+    async with aclosing(read.every(WORKSPACE, job.id, Filter())) as parts:
+        async with read.turns.turn("other"):
+            part = asyncio.ensure_future(anext(parts))
+            assert not (await asyncio.wait([part], timeout=0.2))[0]
+        assert [row.index for row in await part] == [0]
+
+
+@pytest.mark.parametrize("parts", [[b"header" * 1000, b"", b"rest"], [b"a", b"b"]])
+async def test_a_download_whose_rows_do_not_match_for_long_sends_something(
+    parts: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(routes, "_SILENT_S", 0.001)
+    silent = asyncio.Event()
+
+    async def rest() -> AsyncGenerator[bytes, None]:
+        for part in parts[1:]:
+            await silent.wait()
+            yield part
+
+    sent = b""
+    async for piece in routes._whole(parts[0], rest()):
+        if piece and len(sent + piece) > max(0, len(parts[0]) - routes._HELD_BYTES):
+            silent.set()
+        sent += piece
+    assert sent == b"".join(parts)
+
+
+async def test_a_download_that_is_cancelled_closes_what_it_reads() -> None:
+    closed = asyncio.Event()
+
+    async def rest() -> AsyncGenerator[bytes, None]:
+        try:
+            await asyncio.sleep(60)
+            yield b""
+        finally:
+            with CancelScope(shield=True):
+                await asyncio.sleep(0.05)
+            closed.set()
+
+    with move_on_after(0.05):  # cancels again and again, as Starlette does when a client hangs up
+        async for piece in routes._whole(b"", rest()):
+            assert piece == b""
+    assert closed.is_set()
 
 
 @ON_EACH_DATABASE

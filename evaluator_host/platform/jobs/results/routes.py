@@ -1,11 +1,13 @@
 """Routes of job results: statistics, rows, downloads, comparisons."""
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal, TypeAlias
 
+from anyio import CancelScope
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
@@ -43,6 +45,8 @@ _REFUSED = {**_MISSING, **describe_error(422, "The cursor belongs to another que
 # maximum number of requests at a time that compute something from all results of a job on the event loop; a workspace
 # may use half of them
 _COMPUTED_AT_ONCE = 8
+_SILENT_S = 15.0  # seconds without a byte of a download after which one is sent: proxies cut silent connections off
+_HELD_BYTES = 1024  # bytes of a download that are held back, to be sent one by one while no row matches
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +312,24 @@ def _comparisons(
 
 
 async def _whole(first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
-    yield first
+    """Yield the bytes of a file. While the next ones take long, yield some that were held back, one at a time."""
+    piece: bytes | None = first
+    held = b""
     async with aclosing(rest) as pieces:
-        async for piece in pieces:
-            yield piece
+        while piece is not None:
+            if piece:
+                whole = held + piece
+                held = whole[-_HELD_BYTES:]
+                yield whole[:-_HELD_BYTES]
+            following = asyncio.ensure_future(anext(pieces, None))
+            try:
+                while not (await asyncio.wait([following], timeout=_SILENT_S))[0]:
+                    yield held[:1]
+                    held = held[1:]
+                piece = following.result()
+            finally:
+                following.cancel()
+                # the response may be cancelled repeatedly, but a running generator cannot be closed
+                with CancelScope(shield=True):
+                    await asyncio.wait([following])
+    yield held

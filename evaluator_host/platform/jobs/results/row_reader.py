@@ -37,7 +37,7 @@ _COPIES: Final = 3
 
 PART_BYTES: Final = 4 << 20  # bytes of results, rows or answers that are written to a download at a time
 DOWNLOAD_BYTES: Final = 6 * PART_BYTES  # bytes of memory that a download takes while it is read
-_PAGES_AT_ONCE: Final = 4  # pages that all workspaces together may read at a time
+_PAGES_AT_ONCE: Final = 4  # pages and parts of downloads that all workspaces together may read at a time
 _OF_RESULT: Final = ("label", "reason", "value", "error", "logs")
 
 _SEARCHED: Final = 500
@@ -277,10 +277,12 @@ class RowReader:
         which = _at(which, evaluators, evaluator, rows=job.rows)
         cursor = self.results.after_row(first - 1) if first else None
         while True:
-            found, cursor = await self.results.page(job_id, which, cursor=cursor, limit=500, most_bytes=PART_BYTES)
-            part = await self._part(job, found, most_bytes=PART_BYTES)
-            rows = await self._rows(job, evaluators, part)
-            yield rows if sought is None else await asyncio.to_thread(sought.matching, rows)
+            async with self.turns.turn(workspace_id):
+                found, cursor = await self.results.page(job_id, which, cursor=cursor, limit=500, most_bytes=PART_BYTES)
+                part = await self._part(job, found, most_bytes=PART_BYTES)
+                rows = await self._rows(job, evaluators, part)
+                rows = rows if sought is None else await asyncio.to_thread(sought.matching, rows)
+            yield rows
             if len(part.results) < len(found):
                 cursor = self.results.after(part.results[-1], Sort.ROW)
             if cursor is None:
