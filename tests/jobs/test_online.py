@@ -259,6 +259,7 @@ async def test_more_failures_than_allowed_end_the_job_before_all_rows_are_asked(
         ({"prompt_template": None}, InvalidRequest, "either"),
         ({"messages": ({"role": "user", "content": "{{ a }}"},)}, InvalidRequest, "either"),
         ({"inference": {"stream": True}}, InvalidRequest, "stream"),
+        ({"inference": {"any": "x" * (1 << 20)}}, InvalidRequest, "over 1 MB"),
         ({"api_key": "missing"}, NotFound, "there is no secret missing"),
     ],
 )

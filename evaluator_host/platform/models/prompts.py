@@ -12,20 +12,20 @@ from evaluator_host.types.json_values import encode_json
 
 _HINT: Final = "write a column as {{ question }} or {{ item.question }}"
 _DEPTH: Final = 16
-_PROMPT_BYTES: Final = 1 << 20
+_TARGET_BYTES: Final = 1 << 20  # maximum size of a target, because each list of jobs contains it
 
 
 def prompt_templates(target: Target) -> list[tuple[str, str]]:
     """Return the templates of a job's prompt, with the paths of their fields, for `rendering.require_templates`.
 
     Raises:
-      InvalidRequest: the prompt is missing, has no template, or is too large.
+      InvalidRequest: the prompt is missing or has no template, or the target is too large.
     """
     refused = partial(InvalidRequest.of, "target", what="target")
     if bool(target.messages) == (target.prompt_template is not None):
         raise refused("give either prompt_template or messages", _HINT)
-    if len(encode_json(_messages(target))) > _PROMPT_BYTES:
-        raise refused(f"the prompt is over {_PROMPT_BYTES >> 20} MB; shorten it")
+    if len(encode_json(target)) > _TARGET_BYTES:
+        raise refused(f"it is over {_TARGET_BYTES >> 20} MB; shorten its prompt, and its other fields")
     found = [(field, text) for field, text in _texts(_messages(target), "target") if is_template(text)]
     found += [] if target.agent is None else _agent_templates(target)
     if not found:
