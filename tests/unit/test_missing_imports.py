@@ -51,7 +51,8 @@ def test_an_error_of_an_import_says_what_provides_it(
     assert hint in found
     assert ("a file of yours" in found) is (missing.path is not None and "not pinned" not in message)
     assert missing_imports.hint_on_import(error("division by zero"), [missing], evaluator) is None
-    assert missing_imports.hint_on_import(error("`ai` is missing in the output"), [], evaluator) is None
+    of_function = error("`ai` needs `expected`, which the row does not have")
+    assert missing_imports.hint_on_import(of_function, [missing], evaluator) is None
     failed = Failed(error(message), imports=(caught, missing))
     assert missing_imports.caught(failed) == (caught,)
 

@@ -56,7 +56,7 @@ _DEPENDS: Final = re.compile(
     r"(?: package)? [`'\"]*(?P<name>[A-Za-z][\w.-]*)(?P<extras>\[[\w., -]+\])?"
 )
 _ABSENT: Final = re.compile(r"No module named '([\w.]{1,200})'$")
-_USED: Final = re.compile(r"`([\w.]{1,200})")
+_USED: Final = re.compile(r"`([\w.]{1,200})[^`]{0,200}` needs the (?:package|module) ")
 _PIN_NAME: Final = re.compile(r"[\[=<>~! ]")
 _WITHOUT: Final = {
     "python": "remove the import, or run the code on another version of Python (`python`)",
