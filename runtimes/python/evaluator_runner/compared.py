@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from evaluator_runner import absent, facts, imports, jsontext
 from evaluator_runner.builtins_copy import BUILTINS as __builtins__  # type: ignore[no-redef]  # noqa: F401, N811
+from evaluator_runner.roles import OUTPUT, role_of
 from evaluator_runner.tracebacks import FILENAME
 
 TYPE_CHECKING = False
@@ -33,12 +34,6 @@ _LEAVING = ("Return", "Raise", "Break", "Continue")  # statements that may end a
 _REPEATING = ("For", "AsyncFor", "While", "Match")
 _APART = ("FunctionDef", "AsyncFunctionDef", "ClassDef", "Lambda", "ListComp", "SetComp", "DictComp", "GeneratorExp")
 _CHANGING = ("clear", "pop", "popitem", "setdefault", "update")  # methods that change an object
-_OUTPUTS = frozenset(
-    (
-        *("output", "outputs", "response", "prediction", "predicted", "pred", "completion", "actual", "actualoutput"),
-        *("modeloutput", "generated", "candidate", "finalanswer"),
-    )
-)
 # the place of the output among the arguments, for contracts whose other arguments have the row's own columns
 _PLACES_OF_OUTPUT = {"evaluate": 1, "evaluate-v1": 2, "main": -1}
 _ANY = "*"
@@ -82,7 +77,7 @@ class Part:
         if len(self.steps) == _MOST_STEPS:
             return None
         forms = (f".get({key!r})", f".get({key!r}, {{}})", f"[{key!r}]", f".{key}")
-        may_lack = self.may_lack or _is_output(key)
+        may_lack = self.may_lack or role_of(key) == OUTPUT
         return Part(self.at, self.name, (*self.steps, (kind, key)), self.text + forms[kind], may_lack=may_lack)
 
     def is_lacking(self, args: Any, named: dict[str, Any]) -> bool:
@@ -194,7 +189,7 @@ class _Comparisons:
         by_name = [one.arg for one in node.args.kwonlyargs]
         place = _PLACES_OF_OUTPUT.get(contract)
         for at, name in [*enumerate(positional), *((-1, name) for name in by_name)]:
-            may_lack = place is None or 0 <= place == at or _is_output(name)
+            may_lack = place is None or 0 <= place == at or role_of(name) == OUTPUT
             self._bind(name, Part(at, name, (), name, may_lack=may_lack))
         assigned = [one for one in nodes if type(one).__name__ in ("Assign", "AnnAssign", "NamedExpr") and one.value]
         for one in sorted(assigned, key=lambda one: (one.lineno, one.col_offset)):
@@ -307,10 +302,6 @@ def _fields_of(value: Any) -> Any:
         return object.__getattribute__(value, "__dict__")
     except AttributeError:
         return {}
-
-
-def _is_output(name: str) -> bool:
-    return name.replace("_", "").lower() in _OUTPUTS
 
 
 def _is_empty_object(node: Any) -> bool:
