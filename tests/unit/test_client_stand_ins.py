@@ -10,9 +10,13 @@ from evaluator_host.engine.config.settings import RUNTIMES_DIR
 
 PROGRAM = """
 import json, os
-from evaluator_runner import imports, later
+from evaluator_runner import client_keys, imports, later
 
-later.give_keys("from openai import OpenAI", os.environ)
+client_keys.give_keys(["from openai import OpenAI"], os.environ)
+reads = 'OpenAI(api_key=os.environ["MINE_API_KEY"])'
+client_keys.give_keys([reads, 'OpenAI(api_key=os.environ["OTHER_KEY"]) if os.getenv("OTHER_KEY") else None'], os.environ)
+caught = 'try: client = Judge(api_key=os.environ["CAUGHT_KEY"])\\nexcept KeyError: client = None'
+client_keys.give_keys([caught, 'Judge(api_key=os.environ["A=B_KEY"])'], os.environ)
 code = '''import litellm
 from groq import Groq
 from groq.types.chat import ChatCompletion
@@ -25,6 +29,7 @@ later.install(code, {})
 exec(compile(code, "evaluator.py", "exec"))
 
 client = Groq(api_key=os.environ["OPENAI_API_KEY"])
+given = [name for name in ("MINE_API_KEY", "OTHER_KEY", "CAUGHT_KEY", "A=B_KEY") if name in os.environ]
 client.timeout = 3
 table = client.models["a"] | None
 found = {"key": os.environ["OPENAI_API_KEY"], "missing": imports.missing_imports("import groq, litellm, json", "e")}
@@ -44,7 +49,7 @@ fails(derived["A"])
 fails(lambda: client.chat.completions.create())
 fails(lambda: litellm.completion)
 fails(lambda: __import__("anthropic"))
-print(json.dumps({**found, "errors": errors, "caught": cohere}))
+print(json.dumps({**found, "given": given, "errors": errors, "caught": cohere}))
 """
 
 
@@ -58,6 +63,7 @@ def test_a_client_can_be_made_but_not_used() -> None:
     )
     found = json.loads(ran.stdout)
     assert found["key"] == "no-key-in-a-sandbox"
+    assert found["given"] == ["MINE_API_KEY"]
     assert found["caught"] is None
     missing = {one["module"] for one in found["missing"]}
     assert missing == {"groq", "litellm"}

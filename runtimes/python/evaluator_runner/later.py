@@ -30,16 +30,6 @@ if TYPE_CHECKING:
 else:
     Loader = object  # importlib.abc takes long to import
 
-_KEYS = {  # environment variables that must have a value before code can create a client
-    "anthropic": ("ANTHROPIC_API_KEY",),
-    "cohere": ("CO_API_KEY", "COHERE_API_KEY"),
-    "groq": ("GROQ_API_KEY",),
-    "mistral": ("MISTRAL_API_KEY",),
-    "openai": ("OPENAI_API_KEY",),
-    "OPENAI": ("OPENAI_API_KEY",),
-    "together": ("TOGETHER_API_KEY",),
-}
-_PLACEHOLDER = "no-key-in-a-sandbox"
 _DECORATORS = frozenset(("observe", "traceable", "trace", "traced", "tool", "chain"))
 _REGISTERS = "register"
 """The first word in the names of decorators that only register a function, and do not change it."""
@@ -49,14 +39,6 @@ _NAME_CHARS = 200
 _frame = sys._getframe  # noqa: SLF001 - the public functions make a list of all frames
 _loading = [True]
 _given: dict[str, None] = {}  # dotted names of absent modules, and of placeholders from light modules, in order
-
-
-def give_keys(code: str, environment: Any) -> None:
-    """For clients that the code mentions, set the variables for API keys to a placeholder, unless they have a value."""
-    for word, names in _KEYS.items():
-        if word in code:
-            for name in names:
-                environment.setdefault(name, _PLACEHOLDER)
 
 
 def install(code: str, known: dict[str, str]) -> None:

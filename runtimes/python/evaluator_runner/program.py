@@ -9,6 +9,7 @@ import sys
 from evaluator_runner import (
     absent,
     absent_keys,
+    client_keys,
     dialects,
     failures,
     interpreter_hooks,
@@ -254,7 +255,7 @@ def _prepare_imports(
     Return the code's statements if they have to run one by one. Otherwise return None.
     """
     known = body.get("known") or {}
-    later.give_keys("\n".join((body["code"], *(body.get("files") or {}).values())), os.environ)
+    client_keys.give_keys([body["code"], *(body.get("files") or {}).values()], os.environ)
     modules.install(body, own_path)
     later.install(body["code"], known)
     if package := modules.package_of(own_path):

@@ -193,6 +193,9 @@ def test_comments_in_a_package_hide_nothing(start: Callable[..., RunnerProcess],
     [
         ("new OpenAI()", "'no-key-in-a-sandbox'"),
         ("new OpenAI({ apiKey: process.env.OPENAI_API_KEY })", "'no-key-in-a-sandbox'"),
+        ("new OpenAI({ apiKey: process.env.OPENAI_API_KEY ?? '' })", "'no-key-in-a-sandbox'"),
+        ("new OpenAI({ apiKey: process.env['OPENAI_API_KEY'] || '' })", "'no-key-in-a-sandbox'"),
+        ("new OpenAI({ apiKey: process.env.OPENAI_API_KEY ?? 'none' })", "'none'"),
         ("process.env.OPENAI_API_KEY ? new OpenAI() : { apiKey: 'none' }", "'none'"),
     ],
 )
