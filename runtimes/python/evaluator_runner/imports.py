@@ -53,11 +53,16 @@ def missing_imports(
     found: dict[str, dict[str, Any]] = {}
     texts = {path: text for path, text in files.items() if path.endswith(".py")}
     own = {path.partition("/")[0].removesuffix(".py") for path in texts} | {package.partition(".")[0]}
+    packages = later.Known(known or {})
+    by_line: dict[int, list[Statement]] = {}
+    for part in kept or ():
+        for line in part.lines:
+            by_line.setdefault(line, []).append(part)
     for one in _missing_in(code, filename, package, own, texts):
         if one["module"] not in found and (
             kept is None
-            or not later.may_stand_in(one["module"], known or {})
-            or any(part.imports(one) for part in kept)
+            or not packages.may_stand_in(one["module"])
+            or any(part.imports(one["module"]) for part in by_line.get(one["line"], ()))
         ):
             found[one["module"]] = one
             if len(found) == _MOST:

@@ -24,6 +24,7 @@ from evaluator_runner.dialects.clients import PACKAGES, RECORDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from importlib.abc import Loader
     from types import FrameType
     from typing import Any
@@ -44,7 +45,7 @@ _given: dict[str, None] = {}  # dotted names of absent modules, and of placehold
 def install(code: str, known: dict[str, str]) -> None:
     """Let the code import absent clients and absent `known` packages. `known` has distributions by module."""
     if known or names_client(code):
-        sys.meta_path.append(Finder(code, known))
+        sys.meta_path.append(Finder(code, Known(known)))
 
 
 def names_client(code: str) -> bool:
@@ -98,9 +99,44 @@ def is_client(module: str) -> bool:
     return module.partition(".")[0] in PACKAGES
 
 
-def may_stand_in(module: str, known: dict[str, str]) -> bool:
-    """Return whether a placeholder may replace a module: it belongs to a client, a known package or the author."""
-    return is_client(module) or any(is_of(module, one) for one in known)
+class Known:
+    """The absent packages that code may import although they are not pinned.
+
+    Args:
+      packages: Their distributions, by module; "" for a module of no known package, which is probably the author's.
+    """
+
+    def __init__(self, packages: dict[str, str]) -> None:
+        self._packages = packages
+        self._beginnings = {one for module in packages for one in _beginnings(module)}
+
+    def may_stand_in(self, module: str) -> bool:
+        """Return whether a placeholder may replace a module: it belongs to a client, a known package or the author."""
+        return is_client(module) or self.has(module)
+
+    def names(self, module: str) -> bool:
+        """Return whether a module is one of the packages."""
+        return module in self._packages
+
+    def has(self, module: str) -> bool:
+        """Return whether a module is one of the packages, a part of one, or a package that contains one."""
+        return module in self._beginnings or self._around(module) is not None
+
+    def provider(self, module: str) -> str | None:
+        """Return the distribution of an absent module, "" for a file of the author, or None if none is known."""
+        client: str | None = PACKAGES.get(module.partition(".")[0])
+        around = self._around(module)
+        return client if around is None else client or self._packages[around]
+
+    def _around(self, module: str) -> str | None:
+        return next((one for one in _beginnings(module) if one in self._packages), None)
+
+
+def _beginnings(module: str) -> Iterator[str]:
+    """Yield a module, and the packages that contain it, from the inside out."""
+    while module:
+        yield module
+        module = module.rpartition(".")[0]
 
 
 def is_well_known(module: str) -> bool:
@@ -110,7 +146,7 @@ def is_well_known(module: str) -> bool:
 
 def is_own(module: str) -> bool:
     """Return whether an absent module is probably a file that the author wrote, because no known package has it."""
-    return _provider(module, vars(sys.modules[module]).get("__known__") or {}) == ""
+    return _known_to(sys.modules[module]).provider(module) == ""
 
 
 def registers(name: str) -> bool:
@@ -147,8 +183,8 @@ def loaded() -> list[str]:
     """
     stop()
     names = [name for name in _given if not name.endswith(".__all__")]
-    whole = [name for name in names if not any(other.startswith(f"{name}.") for other in names)]
-    return [name[:_NAME_CHARS] for name in whole[:_SHOWN_NAMES]]
+    around = {one for name in names for one in _beginnings(name) if one != name}
+    return [name[:_NAME_CHARS] for name in names if name not in around][:_SHOWN_NAMES]
 
 
 def stop() -> None:
@@ -163,7 +199,7 @@ def stand_in_relative(node: Any) -> dict[str, Any]:
     """Return placeholders for the names of a relative import that fails because the code is not in a package."""
     name = "." * node.level + (node.module or "")
     sys.modules[name] = module = _Module(name)
-    module.__dict__["__known__"] = {name: ""}
+    module.__dict__["__known__"] = Known({name: ""})
     _given[name] = None
     return {alias.asname or alias.name: getattr(module, alias.name) for alias in node.names}
 
@@ -369,10 +405,10 @@ class _Module(type(sys)):  # type: ignore[misc]
         top = self.__name__.partition(".")[0]
         if name in RECORDS.get(top, ()):
             return _record(self.__name__, name)
-        known: dict[str, str] = vars(self).get("__known__") or {}
-        if f"{self.__name__}.{name}" in known:
+        known = _known_to(self)
+        if known.names(f"{self.__name__}.{name}"):
             _given[f"{self.__name__}.{name}"] = None
-        package = _provider(f"{self.__name__}.{name}", known)
+        package = known.provider(f"{self.__name__}.{name}")
         if package is None:
             package = _distribution(top, self.__name__)
         if not _loading[0]:
@@ -380,13 +416,11 @@ class _Module(type(sys)):  # type: ignore[misc]
         return _Later(package, f"{self.__name__}.{name}")
 
 
-def _provider(module: str, known: dict[str, str]) -> str | None:
-    """Return the distribution that provides an absent module, "" for a file of the author, or None if none is known."""
-    found: str | None = PACKAGES.get(module.partition(".")[0])
-    for name, package in known.items():
-        if module == name or module.startswith(f"{name}."):
-            return found or package
-    return found
+def _known_to(module: Any) -> Known:
+    return vars(module).get("__known__") or _NONE_KNOWN
+
+
+_NONE_KNOWN = Known({})
 
 
 class Finder(Loader):
@@ -399,10 +433,10 @@ class Finder(Loader):
 
     Args:
       code: The evaluator.
-      known: Distributions of well-known packages, by module.
+      known: The packages.
     """
 
-    def __init__(self, code: str, known: dict[str, str]) -> None:
+    def __init__(self, code: str, known: Known) -> None:
         self._code = code
         self._known = known
         self._caught: dict[str, list[tuple[int, int]]] = {}
@@ -416,7 +450,7 @@ class Finder(Loader):
         if not _loading[0]:
             return None
         client = is_client(name)
-        if not client and not any(is_of(name, one) for one in self._known):
+        if not client and not self._known.has(name):
             return None
         frame = _importer()
         if frame is None or self._is_caught(frame.f_code.co_filename, frame.f_lineno):
@@ -424,7 +458,7 @@ class Finder(Loader):
         if not client and frame.f_code.co_filename != tracebacks.FILENAME:
             return None
         if not client and frame.f_lineno not in self._top:
-            is_last_try = frame.f_lineno in self._fallbacks and _provider(name, self._known) == ""
+            is_last_try = frame.f_lineno in self._fallbacks and self._known.provider(name) == ""
             return ModuleSpec(name, self, is_package=True) if is_last_try else None
         return ModuleSpec(name, self, is_package=True)
 
@@ -442,11 +476,6 @@ class Finder(Loader):
             text = self._code if file == tracebacks.FILENAME else "\n".join(tracebacks.OTHERS[file])
             self._caught[file] = _caught_lines(text)
         return any(first <= line <= last for first, last in self._caught[file])
-
-
-def is_of(name: str, known: str) -> bool:
-    """Return whether the module `name` is the package `known`, a part of it, or a package that contains it."""
-    return name == known or name.startswith(f"{known}.") or known.startswith(f"{name}.")
 
 
 def _importer() -> FrameType | None:

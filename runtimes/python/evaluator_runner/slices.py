@@ -59,12 +59,14 @@ class Statement:
         self.stores: set[str] = set()
         self.calls: set[tuple[str, str]] = set()
 
-    def imports(self, missing: dict[str, Any]) -> bool:
-        """Return whether the statement contains the import `missing` (`{"module", "line"}`)."""
+    @property
+    def lines(self) -> range:
+        """The lines of the statement and of its decorators."""
         first = min(one.lineno for one in (self.node, *getattr(self.node, "decorator_list", ())))
-        if not first <= missing["line"] <= (self.node.end_lineno or self.node.lineno):
-            return False
-        name = missing["module"]
+        return range(first, (self.node.end_lineno or self.node.lineno) + 1)
+
+    def imports(self, name: str) -> bool:
+        """Return whether the statement may import a module: it is an import of that module, or a definition."""
         return not self.module or f"{self.module}.".startswith((f"{name}.", ".")) or name.startswith(f"{self.module}.")
 
 

@@ -31,7 +31,8 @@ def whole_of(code: str, flags: int, known: dict[str, str]) -> Whole | None:
     tree = later.parsed(code)
     try:
         modules = {module for module, _, _ in imports.imports_in(tree, "")}
-        wanted = [one for one in modules if later.may_stand_in(one, known)]
+        packages = later.Known(known)
+        wanted = [one for one in modules if packages.may_stand_in(one)]
         is_relative = any(getattr(node, "level", 0) for node in getattr(tree, "body", ()))
         return Whole(tree, flags) if is_relative or not all(imports.is_provided(one) for one in wanted) else None
     except RecursionError:
