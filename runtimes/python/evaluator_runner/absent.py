@@ -139,29 +139,74 @@ def added_to(body: bytes) -> bytes:
 
 
 def _told(recorded: dict[tuple[str, str, int], Asked]) -> list[dict[str, Any]]:
-    trees: dict[str, Any] = {}
+    sources: dict[str, _Source] = {}
     told: dict[str, dict[str, Any]] = {}
     for (name, file, line), asked in recorded.items():
-        if file not in trees:
-            trees[file] = parsed(file)
-        tree = trees[file]
-        package = _packages.get(file, file.rpartition("/")[0].replace("/", "."))
-        whole, imported = _as_written(tree, name, line, package)
+        if len(told) == _MOST:
+            break
+        if file not in sources:
+            sources[file] = _Source(file)
+        source = sources[file]
+        whole, imported = source.as_written(name, line)
         module = imports.own_name(whole)
-        if module.partition(".")[0] in _standard or imports.is_provided(module) or _has_other(tree, line, package):
+        if module.partition(".")[0] in _standard or imports.is_provided(module) or source.has_other(line):
             continue
         place = {} if file == tracebacks.FILENAME else {"file": file}
-        names = imports.names_read(tree, package).get(module)
+        names = source.names_read.get(module)
         more: dict[str, Any] = {
             **imports.deeper_path(module, whole, imported),
             **place,
             **({"names": names} if names else {}),
         }
-        if asked.looked_for and not _is_written(tree, line):
+        if asked.looked_for and line not in source.looking:
             more["optional"] = True
         key = more.get("path", module) if asked.is_own else module
         told.setdefault(key, {"module": module, "line": line, **more})
-    return list(told.values())[:_MOST]
+    return list(told.values())
+
+
+class _Source:
+    """What the evaluator, or one of its files, imports and where; its syntax tree is read only once.
+
+    Attributes:
+      names_read: The names that it reads from each module.
+      looking: Lines on which it imports a module, or checks whether a module can be imported.
+    """
+
+    def __init__(self, file: str) -> None:
+        tree = parsed(file)
+        self._package = _packages.get(file, file.rpartition("/")[0].replace("/", "."))
+        self._imported: dict[int, list[tuple[str, str]]] = {}
+        for module, line, name in imports.imports_in(tree, self._package):
+            self._imported.setdefault(line, []).append((module, name))
+        self.names_read = imports.names_read(tree, self._package)
+        nodes = all_nodes(tree)
+        self.looking = {line for one in nodes if _looks(one) for line in _lines(one)}
+        self._choosing = [one for one in nodes if type(one).__name__ in {"Try", "TryStar", "If"}]
+
+    def as_written(self, name: str, line: int) -> tuple[str, str]:
+        """Return the full name of the module that a line imports, and one name that the line imports from it."""
+        written = self._imported.get(line, ())
+        return next((one for one in written if one[0] == name or one[0].startswith(f"{name}.")), (name, ""))
+
+    def has_other(self, line: int) -> bool:
+        """Return whether the code imports another, installed module if the import on this line fails."""
+        for node in self._choosing:
+            is_if = type(node).__name__ == "If"
+            if not covers([node.test] if is_if else node.body, line):
+                continue
+            tried = [*node.body, *node.orelse] if is_if else node.body
+            others = tried if is_if else node.handlers
+            wanted = {name for name, _ in _bound(tried, self._package)} if is_if else _bound_at(tried, line)
+            if any(name in wanted and imports.is_provided(module) for name, module in _bound(others, self._package)):
+                return True
+        return False
+
+
+def _looks(node: Any) -> bool:
+    """Return whether a node imports a module, or names a function that finds one."""
+    name = getattr(node, "attr", None) or getattr(node, "id", None)
+    return type(node).__name__ in {"Import", "ImportFrom"} or name in _IMPORTING
 
 
 def parsed(file: str) -> Any:
@@ -174,42 +219,13 @@ def parsed(file: str) -> Any:
         return compile("", file, "exec", _ONLY_AST, dont_inherit=True)
 
 
-def _as_written(tree: Any, name: str, line: int, package: str) -> tuple[str, str]:
-    """Return the full name of the module that a line imports, and one name that the line imports from that module."""
-    written = [(module, imported) for module, at, imported in imports.imports_in(tree, package) if at == line]
-    return next((one for one in written if one[0] == name or one[0].startswith(f"{name}.")), (name, ""))
-
-
-def _is_written(tree: Any, line: int) -> bool:
-    """Return whether the code on this line imports a module, or checks whether a module can be imported."""
-    for node in all_nodes(tree):
-        if type(node).__name__ in {"Import", "ImportFrom"} and covers([node], line):
-            return True
-        name = getattr(node, "attr", None) or getattr(node, "id", None)
-        if name in _IMPORTING and covers([node], line):
-            return True
-    return False
-
-
-def _has_other(tree: Any, line: int, package: str) -> bool:
-    """Return whether the code imports another, installed module if the import on this line fails."""
-    for node in all_nodes(tree):
-        kind = type(node).__name__
-        if kind in {"Try", "TryStar"} and covers(node.body, line):
-            tried, others = node.body, node.handlers
-        elif kind == "If" and covers([node.test], line):
-            tried = others = [*node.body, *node.orelse]
-        else:
-            continue
-        wanted = {name for name, _ in _bound(tried, package)} if kind == "If" else _bound_at(tried, line)
-        if any(name in wanted and imports.is_provided(module) for name, module in _bound(others, package)):
-            return True
-    return False
-
-
 def covers(nodes: list[Any], line: int) -> bool:
     """Return whether a line belongs to any of these statements."""
-    return any(one.lineno <= line <= (one.end_lineno or one.lineno) for one in nodes)
+    return any(line in _lines(one) for one in nodes)
+
+
+def _lines(node: Any) -> range:
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
 
 
 def _bound_at(nodes: list[Any], line: int) -> set[str]:

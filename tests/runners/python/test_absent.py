@@ -118,3 +118,11 @@ def test_a_guest_cannot_make_it_long(runner: RunnerProcess) -> None:
     code = "for i in range(5000):\n    try:\n        __import__('m' * 500 + str(i))\n    except ImportError:\n        pass\n"
     many = "\n".join(f"try: import m{i}\nexcept ImportError: pass" for i in range(300))
     assert len(told(runner.load(code + many + EVALUATE))) <= 20
+
+
+@pytest.mark.timeout(60)  # to read the code again for each import would take much longer
+def test_very_many_missing_imports_are_read_once(runner: RunnerProcess) -> None:
+    names = [f"numpyx{number}" for number in range(2000)]
+    caught = "".join(f"try:\n    import {name}\nexcept ImportError:\n    {name} = None\n" for name in names)
+    answer = runner.load(caught + EVALUATE, body={"known": dict.fromkeys(names, "")})
+    assert (answer.type, len(told(answer))) == ("loaded", 20)
