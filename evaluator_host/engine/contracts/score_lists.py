@@ -8,11 +8,15 @@ from typing import Final, TypeGuard
 from evaluator_host.engine.contracts.interpret import Scored, mapping
 from evaluator_host.engine.contracts.metric_leaves import finite
 from evaluator_host.engine.contracts.native import NamedScore, invalid, scored
-from evaluator_host.engine.contracts.verdicts import REASON_KEYS, given_verdicts, passed_share
+from evaluator_host.engine.contracts.verdicts import REASON_KEYS, WORD_KEYS, given_verdicts, passed_share, reason
 from evaluator_host.types.evaluator import Json, Language
 from evaluator_host.types.outcome import EvaluationError, Note
 
 _NAMES: Final = ("name", "key", "metric")
+_KINDS: Final = ("scorer", "grader", "check", "criterion")
+"""Keys that name an object in a list if none of `_NAMES` does; a `value` beside them may be any number."""
+_NOT_JUDGED: Final = frozenset(("abstain", "abstained", "skip", "skipped", "n/a", "na", "not_applicable"))
+"""Texts under `verdict` or `status` of an object in a list with which it says that it does not apply."""
 _OVERALL: Final = (
     *("overall", "overallScore", "overall_score", "totalScore", "total_score", "finalScore", "final_score"),
     *("averageScore", "average_score", "avg_score", "meanScore", "mean_score", "weightedScore", "weighted_score"),
@@ -90,7 +94,11 @@ def read_score_list(
     named: list[NamedScore] = []
     notes: list[Note] = []
     for place, one in enumerate(found):
-        name = _name(one) or f"score_{place + 1}"
+        name = _name(one) or next((kind for key in _KINDS if isinstance(kind := one.get(key), str) and kind), "")
+        name = name or f"score_{place + 1}"
+        if _is_not_judged(one):
+            named.append(NamedScore(name, None, reason(one)))
+            continue
         read = mapping(with_score(one), language)
         if isinstance(read, EvaluationError):
             return replace(read, message=f"{name}: {read.message}")
@@ -99,6 +107,11 @@ def read_score_list(
         notes += [replace(note, message=f"{name}: {note.message}") for note in read.notes if note.code != "no_score"]
         named.append(NamedScore(name, read.label if read.score is None else read.score, read.reason, read.passed))
     return scored(named, (), notes=tuple(notes), chosen=chosen, skipped=_SKIPPED)
+
+
+def _is_not_judged(one: dict[str, Json]) -> bool:
+    words = (one.get(key) for key in WORD_KEYS)
+    return not _is_scored(one) and any(isinstance(word, str) and word.lower() in _NOT_JUDGED for word in words)
 
 
 def _name(one: dict[str, Json]) -> str | None:
@@ -146,12 +159,21 @@ def inner_scores(one: dict[str, Json], chosen: str | None) -> list[dict[str, Jso
     They are the list or object under a key such as `checks`: `{"checks": {"short": {"passed": true}}}`. Metrics may
     have different scales. So plain numbers (`{"short": 1}`), and a `value` in an object with a `name`, count only under
     `scores`, or if a score is chosen by its name. Return None if several keys have scores.
+
+    The object itself may be the group, if each of its values is a result: `{"short": {"passed": true, "score": 1}}`.
     """
     if _is_scored(one):
         return None
+    if len(one) > 1 and all(isinstance(value, dict) and _is_result(value) for value in one.values()):
+        return [{**value, "name": name} for name, value in one.items() if isinstance(value, dict)]
     listed = [_listed(one.get(key), with_values=key == "scores" or chosen is not None) for key in _GROUPS]
     groups = [group for group in listed if is_score_list(group)]
     return groups[0] if len(groups) == 1 else None
+
+
+def _is_result(one: dict[str, Json]) -> bool:
+    """Return whether an object has a score or verdict, and besides the other one or a reason."""
+    return sum(("score" in one, bool(given_verdicts(one)), reason(one) is not None)) > 1 and _is_scored(one)
 
 
 def _listed(group: Json, *, with_values: bool) -> Json:

@@ -19,11 +19,11 @@ the object has no number that may be the score."""
 _ONLY_KEYS: Final = ("relevant", "faithful", "grounded")
 """Keys that are often one of several metrics: a bool under one of them is the verdict only if, besides, the object has
 no other bool."""
-_WORD_KEYS: Final = ("verdict", "status")
-RESULT_KEYS: Final = frozenset((*VERDICT_KEYS, *_WORD_KEYS))
+WORD_KEYS: Final = ("verdict", "status")
+RESULT_KEYS: Final = frozenset((*VERDICT_KEYS, *WORD_KEYS))
 """Keys whose meaning in a returned object is fixed, so that a metric of such a name would mislead."""
 _PASS_OR_FAIL: Final = frozenset(("pass", "fail"))
-"""Texts that count as a verdict under a key in `_WORD_KEYS`; other texts there, such as `"passed"`, may describe a run.
+"""Texts that count as a verdict under a key in `WORD_KEYS`; other texts there, such as `"passed"`, may describe a run.
 """
 _YES: Final = frozenset(("true", "t", "yes", "y", "pass", "passed", "success", "succeeded", "ok", "1", "1.0"))
 _NO: Final = frozenset(("false", "f", "no", "n", "fail", "failed", "failure", "0", "0.0"))
@@ -71,7 +71,7 @@ def given_verdicts(value: dict[str, Json]) -> dict[str, Json]:
     given = {key: value[key] for key in VERDICT_KEYS if value.get(key) is not None and key not in counted}
     if given:
         return given
-    if (key := next((key for key in _WORD_KEYS if _is_pass_or_fail(value.get(key))), None)) is not None:
+    if (key := next((key for key in WORD_KEYS if _is_pass_or_fail(value.get(key))), None)) is not None:
         return {key: value[key]}
     numbers = any(isinstance(one, int | float) and not isinstance(one, bool) for one in value.values())
     if numbers or value.get("score") is not None:

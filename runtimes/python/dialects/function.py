@@ -506,7 +506,9 @@ def _converted(value: Any, *, scoring: bool) -> Any:
     elif type(value) is tuple and len(value) == 2:
         value = _of_pair(value, scoring=scoring)
     elif type(value).__module__ not in ("builtins", "numpy") and any(hasattr(value, one) for one in _FIELDS):
-        value = {one: part for one, part in vars(value).items() if not one.startswith("_")}
+        # objects such as `dspy.Prediction` keep their fields elsewhere, and list them as `keys()`
+        names = value.keys() if hasattr(type(value), "keys") else [*vars(value)]
+        value = {one: getattr(value, one) for one in names if not one.startswith("_")}
     if not isinstance(value, dict) or "score" in value:
         return value
     key = "reward" if "reward" in value else "value" if "name" in value or "key" in value else ""
