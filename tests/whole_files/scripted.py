@@ -25,6 +25,8 @@ class ScriptedModels(ModelServer):
 
     def answer(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         said, text = super().answer(path, body), self._answers[body["model"]]
+        for part in said.get("output", ()):
+            part["content"][0]["text"] = text
         for part in said.get("content", ()):
             part.update({"input": json.loads(text)} if part["type"] == "tool_use" else {"text": text})
         return said
