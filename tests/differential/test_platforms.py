@@ -79,12 +79,12 @@ EXPLAINED: Final[dict[str, dict[str, str]]] = {
     },
     "phoenix": {
         "awaited: .*": "coming-from.md#what-holds-for-all-of-them",
+        "a score that is a list: .*": "contracts.md#what-a-returned-value-becomes",
         "an unused name of the package: .*": UNPINNED,
         "another distribution of the name, unused: .*": UNPINNED,
     },
     "deepeval": {
         "no a_measure: .*": "dialects/deepeval.md#the-call",
-        "an unused name of the package: .*": UNPINNED,
     },
     "weave": {
         "output and columns as variables: .*": "dialects/weave.md#the-row",
@@ -107,6 +107,7 @@ def programs(platform: str) -> dict[str, NativeCase]:
         plain = (
             case.settings.entry is None
             and not case.settings.config
+            and (case.settings.score_output is None or case.error is None)
             and case.error not in ("load_error", "entry_ambiguous")
             and "several_entries" not in case.warnings
         )

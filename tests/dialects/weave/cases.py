@@ -62,7 +62,7 @@ CASES = [
 
         @weave.op
         def m(output):
-            return WeaveScorerResult(passed=Tensor(output == '4'))
+            return WeaveScorerResult(passed=Tensor(output == '4'), metadata={})
         """,
         score=1.0,
         passed=True,

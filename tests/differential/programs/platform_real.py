@@ -110,8 +110,8 @@ def mlflow(namespace, given):
     scorer = made[0] if made else kinds[0]()
     value = scorer.run(**{name: given.get(name) for name in ("inputs", "outputs", "expectations")})
     found = standardize_scorer_value(scorer.name, value)
-    if any(one.error is not None for one in found):
-        raise Refused("a feedback with an error")
+    if found and all(one.error is not None for one in found):
+        raise Refused("only feedback with errors")
     return [{name: getattr(one, name) for name in ("name", "value", "rationale")} for one in found]
 
 
@@ -152,7 +152,7 @@ def main(platform, cases, found):
         except Exception as error:  # noqa: BLE001 - whatever the program or the package raises
             made[name] = {"error": f"{type(error).__name__}: {error}"}
     with open(found, "w") as file:
-        json.dump(made, file, default=str)
+        json.dump(made, file, default=lambda one: one.model_dump() if hasattr(one, "model_dump") else str(one))
     sys.stdout.flush()
     os._exit(0)  # this ends the process at once, because threads of some packages are slow to end
 
