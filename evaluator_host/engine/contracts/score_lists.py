@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from dataclasses import replace
 from typing import Final, TypeGuard
 
@@ -93,9 +94,11 @@ def read_score_list(
     """
     named: list[NamedScore] = []
     notes: list[Note] = []
+    kinds = Counter(_name(one) or _kind(one) for one in found)
     for place, one in enumerate(found):
-        name = _name(one) or next((kind for key in _KINDS if isinstance(kind := one.get(key), str) and kind), "")
-        name = name or f"score_{place + 1}"
+        # several objects of one kind are different scores
+        kind = _kind(one) if kinds[_kind(one)] == 1 else None
+        name = _name(one) or kind or f"score_{place + 1}"
         if _is_not_judged(one):
             named.append(NamedScore(name, None, reason(one)))
             continue
@@ -111,7 +114,13 @@ def read_score_list(
 
 def _is_not_judged(one: dict[str, Json]) -> bool:
     words = (one.get(key) for key in WORD_KEYS)
-    return not _is_scored(one) and any(isinstance(word, str) and word.lower() in _NOT_JUDGED for word in words)
+    return not _is_scored(with_score(one)) and any(
+        isinstance(word, str) and word.lower() in _NOT_JUDGED for word in words
+    )
+
+
+def _kind(one: dict[str, Json]) -> str | None:
+    return next((kind for key in _KINDS if isinstance(kind := one.get(key), str) and kind), None)
 
 
 def _name(one: dict[str, Json]) -> str | None:
@@ -164,7 +173,8 @@ def inner_scores(one: dict[str, Json], chosen: str | None) -> list[dict[str, Jso
     """
     if _is_scored(one):
         return None
-    if len(one) > 1 and all(isinstance(value, dict) and _is_result(value) for value in one.values()):
+    is_group = len(one) > 1 and not one.keys() & set(_WRAPPERS)
+    if is_group and all(isinstance(value, dict) and _is_result(value) for value in one.values()):
         return [{**value, "name": name} for name, value in one.items() if isinstance(value, dict)]
     listed = [_listed(one.get(key), with_values=key == "scores" or chosen is not None) for key in _GROUPS]
     groups = [group for group in listed if is_score_list(group)]
@@ -172,8 +182,8 @@ def inner_scores(one: dict[str, Json], chosen: str | None) -> list[dict[str, Jso
 
 
 def _is_result(one: dict[str, Json]) -> bool:
-    """Return whether an object has a score or verdict, and besides the other one or a reason."""
-    return sum(("score" in one, bool(given_verdicts(one)), reason(one) is not None)) > 1 and _is_scored(one)
+    """Return whether an object has a verdict, and besides it a score or a reason."""
+    return bool(given_verdicts(one)) and ("score" in one or reason(one) is not None)
 
 
 def _listed(group: Json, *, with_values: bool) -> Json:

@@ -507,7 +507,8 @@ def _converted(value: Any, *, scoring: bool) -> Any:
         value = _of_pair(value, scoring=scoring)
     elif type(value).__module__ not in ("builtins", "numpy") and any(hasattr(value, one) for one in _FIELDS):
         # objects such as `dspy.Prediction` keep their fields elsewhere, and list them as `keys()`
-        names = value.keys() if hasattr(type(value), "keys") else [*vars(value)]
+        own = vars(value)
+        names = value.keys() if hasattr(type(value), "keys") and not any(one in own for one in _FIELDS) else [*own]
         value = {one: getattr(value, one) for one in names if not one.startswith("_")}
     if not isinstance(value, dict) or "score" in value:
         return value
